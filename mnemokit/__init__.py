@@ -1,0 +1,111 @@
+"""mnemokit: the memory of AI agents, in dataframes.
+
+``mk.open`` opens a memory, ``mem.replay`` fills it from logged turns, ``mem.reasonlets.rank`` and ``mem.mnests`` read
+it, ``mk.evaluate`` asks whether it was right.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from mnemokit import datasets
+from mnemokit.ageing import age
+from mnemokit.edge_weights import decay
+from mnemokit.errors import (
+    ConcurrentWrite,
+    Conflict,
+    CorruptLog,
+    Forgotten,
+    InvalidInput,
+    MissingExtra,
+    MnemokitError,
+    NotEnoughData,
+    NotFound,
+    QueryError,
+    ReadOnly,
+    StoreLocked,
+    StoreVersion,
+    UnknownFormat,
+)
+from mnemokit.memory import Memory
+from mnemokit.memory import open_memory as open  # noqa: A004 - mk.open is the name that users know
+from mnemokit.ranking import rank
+from mnemokit.records import (
+    AgerStats,
+    CaptureKind,
+    EdgeParams,
+    MnestState,
+    RankParams,
+    Receipt,
+    ReplayReport,
+    Verdict,
+)
+from mnemokit.turn_log import TurnLog
+from mnemokit.turns.derive import derive_captures, derive_passings
+from mnemokit.turns.reading import read_turns
+
+if TYPE_CHECKING:
+    from mnemokit import charts, evaluate
+    from mnemokit.page import report
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgerStats",
+    "CaptureKind",
+    "ConcurrentWrite",
+    "Conflict",
+    "CorruptLog",
+    "EdgeParams",
+    "Forgotten",
+    "InvalidInput",
+    "Memory",
+    "MissingExtra",
+    "MnemokitError",
+    "MnestState",
+    "NotEnoughData",
+    "NotFound",
+    "QueryError",
+    "RankParams",
+    "ReadOnly",
+    "Receipt",
+    "ReplayReport",
+    "StoreLocked",
+    "StoreVersion",
+    "TurnLog",
+    "UnknownFormat",
+    "Verdict",
+    "age",
+    "charts",
+    "datasets",
+    "decay",
+    "derive_captures",
+    "derive_passings",
+    "evaluate",
+    "open",
+    "rank",
+    "read_turns",
+    "report",
+]
+
+# Loaded when first asked for: they pull in packages that a batch job never needs.
+_LATE = {
+    "charts": ("mnemokit.charts", None),
+    "evaluate": ("mnemokit.evaluate", None),
+    "report": ("mnemokit.page", "report"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load charts, evaluate and report when they are first asked for."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'mnemokit' has no attribute {name!r}")
+    module_name, attribute = _LATE[name]
+    module = import_module(module_name)
+    return module if attribute is None else getattr(module, attribute)
+
+
+def __dir__() -> list[str]:
+    """Every public name."""
+    return sorted(__all__)

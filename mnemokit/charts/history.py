@@ -1,0 +1,387 @@
+"""Edges over time: one weight growing and fading, and what the nights of the ager did."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import altair as alt
+import polars as pl
+
+from mnemokit.charts.parts import (
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    Drawing,
+    HasFrames,
+    frame_of,
+    from_categories,
+    left_out,
+    need,
+    need_positive,
+    nothing,
+    question,
+    short,
+    utc_axis,
+    utc_text,
+)
+from mnemokit.edge_weights import fraction_left
+from mnemokit.instants import DAY_US, Instant, as_utc
+from mnemokit.records import EdgeParams
+
+MOST_EDGES = 8
+MOST_POINTS = 4_500
+MOST_TICKS = 200
+_GRID = 300
+_VERSION_CHARS = 30
+_NEEDED = ("mnest_id", "ts", "kind", "weight", "src_executor", "src_version", "dst_executor", "dst_version")
+_EDGE = ["src_executor", "src_version", "dst_executor", "dst_version"]
+_EVENT_COLOURS = {
+    "passing": SKY,
+    "demote": VERMILION,
+    "merge": PURPLE,
+    "promote": GREEN,
+    "transition": ORANGE,
+    "purge": GREY,
+}
+
+
+def weight_history(
+    source: pl.DataFrame | HasFrames,
+    *,
+    mnest_id: str | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    decay_lambda: float | pl.DataFrame | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    top: int = 1,
+    params: EdgeParams | None = None,
+) -> Drawing:
+    """How did an edge's weight grow with its passings, and fade between them?
+
+    Between two events the curve is the exact exponential ``w * exp(-lambda * days)``, not a straight line; after the
+    last event it shows what happens if nothing comes (dashed). Every event is a dot, and the line at which an ager
+    demotes is drawn.
+
+    Args:
+        source: Events (``mem.frame("mnest_events")``), or a memory.
+        mnest_id: Only this record and its edge's other records.
+        src: Only edges from this executor.
+        dst: Only edges to this executor.
+        decay_lambda: Decay rate per day; or a frame of mnests, each edge with its own rate. With a memory it is the
+            memory's mnests; else left out: the default rate.
+        since: Where the picture starts (UTC); left out: at the first event.
+        until: Where it ends (UTC); left out: a quarter of the span, and at least a week, after the last event.
+        top: How many edges to draw, 1 to 8: those with most passings. The title says which were left out.
+        params: The edge rule, for the line of demotion.
+
+    Returns:
+        An Altair chart.
+
+    Raises:
+        InvalidInput: If the frame is no frame of events, or an instant is naive.
+
+    Example:
+        >>> from datetime import datetime, UTC
+        >>> events = pl.DataFrame({"mnest_id": ["mn_1"], "ts": [datetime(2025, 1, 1, tzinfo=UTC)], "kind": ["passing"],
+        ...     "weight": [0.3], "src_executor": ["find"], "src_version": ["1"], "dst_executor": ["buy"],
+        ...     "dst_version": ["1"]})
+        >>> "find" in weight_history(events).to_json()
+        True
+    """
+    need_positive(top, "top", "weight_history", MOST_EDGES)
+    title = "How did the edge's weight grow with its passings, and fade between them?"
+    events = frame_of(source, "mnest_events")
+    need(events, _NEEDED, "weight_history")
+    if decay_lambda is None and not isinstance(source, pl.DataFrame):
+        decay_lambda = source.frame("mnests")
+    rule = params or EdgeParams()
+    events = _of_edges(events.filter(pl.col("weight").is_not_null()), mnest_id, src, dst)
+    if events.is_empty():
+        return nothing(title, "There are no events of such an edge.")
+    events, shown, missing = _busiest(events, top)
+    events = _with_rate(events, decay_lambda, rule)
+    start, end = _span(events, since, until)
+    curves, dots = _curves(events, start, end)
+    thinned = (
+        None
+        if dots.height
+        else f"{events.height:,} events are too many to mark; the curve is drawn at {_GRID} instants."
+    )
+    heading = question(
+        title,
+        f"Between events the exact exponential ({_rates(events)} per day); dashed: if nothing comes. "
+        f"Below {rule.demote_below:g} an ager demotes.",
+        left_out("edges", len(shown), missing, "those with fewer passings"),
+        thinned,
+    )
+    return _draw(curves, dots, shown, rule).properties(title=heading, width=640, height=260)
+
+
+def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
+    """What did each run of the ager do to the edges?
+
+    Above: edges brought up to date; below: edges demoted, merged and purged. Beyond 200 runs, days, weeks or months are
+    summed, and the title says so.
+
+    Args:
+        source: Runs of the ager (``mem.frame("ager_runs")``), or a memory.
+
+    Returns:
+        An Altair chart.
+
+    Raises:
+        InvalidInput: If the frame is no frame of ager runs.
+    """
+    title = "What did each night of the ager do to the edges?"
+    runs = frame_of(source, "ager_runs")
+    need(runs, ("ts_ager", "decayed", "demoted_to_decaying", "merged", "purged_protos"), "ager_nights")
+    if runs.is_empty():
+        return nothing(title, "The ager never ran.")
+    ticks, summed = _ticks(runs)
+    kinds = {
+        "demoted_to_decaying": "demoted to decaying",
+        "merged": "of these, merged",
+        "purged_protos": "protos purged",
+    }
+    changes = (
+        ticks.with_columns(utc_text("ts_ager").alias("when"))
+        .unpivot(on=list(kinds), index=["ts_ager", "when"], variable_name="kind", value_name="edges")
+        .with_columns(pl.col("kind").replace(kinds))
+        .filter(pl.col("edges") > 0)
+    )
+    x = utc_axis("ts_ager", "run of the ager, UTC")
+    names = list(kinds.values())
+    scale, seen = from_categories(names), [name for name in names if name in changes["kind"].unique().to_list()]
+    above = (
+        alt.Chart(ticks.with_columns(utc_text("ts_ager").alias("when")))
+        .mark_area(line=True, opacity=0.25, interpolate="step-after")
+        .encode(
+            x=x,
+            y=alt.Y("decayed:Q", title="edges decayed"),
+            tooltip=[
+                alt.Tooltip("when:N", title="ager"),
+                alt.Tooltip("decayed:Q", title="edges decayed", format=","),
+            ],
+        )
+        .properties(width=640, height=110)
+    )
+    below = (
+        alt.Chart(changes)
+        .mark_point(filled=True, size=55, opacity=0.85)
+        .encode(
+            x=x,
+            y=alt.Y("edges:Q", title="edges changed", scale=alt.Scale(zero=True)),
+            color=alt.Color("kind:N", title=None, scale=scale, legend=alt.Legend(values=seen)),
+            shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=names), legend=alt.Legend(values=seen)),
+            tooltip=[
+                alt.Tooltip("when:N", title="ager"),
+                alt.Tooltip("kind:N", title="what"),
+                alt.Tooltip("edges:Q", title="edges", format=","),
+            ],
+        )
+        .properties(width=640, height=110)
+    )
+    panels = [above, below] if seen else [above]
+    quiet = ticks.filter(pl.sum_horizontal(list(kinds)) == 0).height
+    return (
+        alt.VConcatChart(vconcat=panels)
+        .resolve_scale(x="shared")
+        .properties(
+            title=question(
+                title,
+                f"{runs.height:,} runs; {quiet:,} of the {ticks.height:,} shown changed no edge's state.",
+                f"Summed by {summed}, since more than {MOST_TICKS} runs cannot be told apart." if summed else None,
+            )
+        )
+    )
+
+
+def _of_edges(events: pl.DataFrame, mnest_id: str | None, src: str | None, dst: str | None) -> pl.DataFrame:
+    if mnest_id is not None:
+        edge = events.filter(pl.col("mnest_id") == mnest_id).select(_EDGE).unique()
+        events = events.join(edge, on=_EDGE, how="semi", nulls_equal=True, maintain_order="left")
+    if src is not None:
+        events = events.filter(pl.col("src_executor") == src)
+    if dst is not None:
+        events = events.filter(pl.col("dst_executor") == dst)
+    return events.with_columns(
+        edge=pl.when(pl.col("src_version") == pl.col("dst_version"))
+        .then(pl.format("{} → {}, both {}", "src_executor", "dst_executor", _shortened("src_version")))
+        .when(pl.col("dst_version").is_null())
+        .then(pl.format("{} {} → {} (wanted)", "src_executor", _shortened("src_version"), "dst_executor"))
+        .otherwise(
+            pl.format(
+                "{} {} → {} {}",
+                "src_executor",
+                _shortened("src_version"),
+                "dst_executor",
+                _shortened("dst_version"),
+            )
+        )
+    )
+
+
+def _shortened(version: str) -> pl.Expr:
+    return pl.col(version).map_elements(lambda text: short(text, _VERSION_CHARS), return_dtype=pl.String)
+
+
+def _busiest(events: pl.DataFrame, top: int) -> tuple[pl.DataFrame, list[str], list[str]]:
+    names = (
+        events.group_by("edge")
+        .agg((pl.col("kind") == "passing").sum().alias("passings"))
+        .sort(["passings", "edge"], descending=[True, False])["edge"]
+        .to_list()
+    )
+    return events.filter(pl.col("edge").is_in(names[:top])), names[:top], names[top:]
+
+
+def _with_rate(events: pl.DataFrame, rate: float | pl.DataFrame | None, rule: EdgeParams) -> pl.DataFrame:
+    if not isinstance(rate, pl.DataFrame):
+        return events.with_columns(rate=pl.lit(rule.decay_lambda if rate is None else float(rate)))
+    need(rate, (*_EDGE, "decay_lambda"), "weight_history")
+    own = rate.group_by(_EDGE).agg(pl.col("decay_lambda").first().alias("rate"))
+    return events.join(own, on=_EDGE, how="left", nulls_equal=True, maintain_order="left").with_columns(
+        pl.col("rate").fill_null(rule.decay_lambda)
+    )
+
+
+def _span(events: pl.DataFrame, since: Instant | None, until: Instant | None) -> tuple[datetime, datetime]:
+    instants: list[datetime] = [events["ts"].sort().first(), events["ts"].sort().last()]  # pyright: ignore[reportAssignmentType]
+    start = instants[0] if since is None else as_utc(since, "since")
+    end = (
+        instants[1] + max((instants[1] - instants[0]) / 4, timedelta(days=7))
+        if until is None
+        else as_utc(until, "until")
+    )
+    return start, max(end, start + timedelta(seconds=1))
+
+
+def _curves(events: pl.DataFrame, start: datetime, end: datetime) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Points of the curves (a piece per record and gap), and the events as dots (none, if they are too many)."""
+    order = ["mnest_id", "ts", *(["seq"] if "seq" in events.columns else [])]
+    pieces = (
+        events.sort(order)
+        .with_columns(next=pl.col("ts").shift(-1).over("mnest_id"))
+        .with_columns(ahead=pl.col("next").is_null(), next=pl.col("next").fill_null(end))
+        .with_columns(
+            next=pl.when(pl.col("kind") == "purge").then("ts").otherwise(pl.min_horizontal("next", pl.lit(end)))
+        )
+        .with_columns(begin=pl.max_horizontal("ts", pl.lit(start)))
+        .filter(pl.col("begin") <= pl.col("next"))
+        .with_row_index("piece")
+    )
+    inside = events.filter(pl.col("ts").is_between(start, end))
+    few = 2 * pieces.height + inside.height + _GRID * pieces["mnest_id"].n_unique() <= MOST_POINTS
+    if not few:
+        step = max(1, pieces.height * 2 // MOST_POINTS + 1)
+        pieces = pieces.filter((pl.col("piece") % step == 0) | pl.col("ahead"))
+    span = (end - start) / timedelta(microseconds=1)
+    points = (
+        pieces.with_columns(
+            length=(pl.col("next") - pl.col("begin")).dt.total_microseconds(),
+        )
+        .with_columns(count=(1 + (pl.col("length") / span * _GRID).ceil()).cast(pl.Int64))
+        .with_columns(number=pl.int_ranges(0, pl.col("count") + 0, dtype=pl.Int64))
+        .explode("number", empty_as_null=True)
+        .with_columns(
+            at=pl.col("begin")
+            + pl.duration(
+                microseconds=(
+                    pl.col("length") * pl.col("number") / pl.max_horizontal(pl.col("count") - 1, pl.lit(1))
+                ).round()
+            )
+        )
+        .with_columns(
+            weight=pl.col("weight")
+            * fraction_left(
+                pl.col("rate"), (pl.col("at") - pl.col("ts")).dt.total_microseconds() / DAY_US, pl.Expr.exp
+            ),
+            when=utc_text("at"),
+            line=pl.format("{} {}", "mnest_id", pl.col("ahead").cast(pl.String)),
+        )
+    )
+    kept = points.select("edge", "line", "ahead", "at", "when", "weight", "piece", "number").sort(
+        ["line", "piece", "number"]
+    )
+    dots = inside.select("edge", "kind", "weight", at="ts", when=utc_text("ts"))
+    return kept.head(MOST_POINTS), dots if few else dots.clear()
+
+
+def _draw(curves: pl.DataFrame, dots: pl.DataFrame, shown: list[str], rule: EdgeParams) -> alt.LayerChart:
+    tips = [
+        alt.Tooltip("edge:N"),
+        alt.Tooltip("when:N", title="at"),
+        alt.Tooltip("weight:Q", format=".4f"),
+    ]
+    y = alt.Y("weight:Q", title="weight, 0 to 1", scale=alt.Scale(domain=[0, 1]))
+    lines = (
+        alt.Chart(curves)
+        .mark_line(strokeWidth=1.8)
+        .encode(
+            x=utc_axis("at"),
+            y=y,
+            detail="line:N",
+            order="at:T",
+            color=alt.Color(
+                "edge:N",
+                title="edge",
+                scale=from_categories(shown),
+                legend=alt.Legend(labelLimit=640, orient="bottom", columns=1),
+            ),
+            strokeDash=alt.StrokeDash(
+                "ahead:N", scale=alt.Scale(domain=[False, True], range=[[1, 0], [5, 4]]), legend=None
+            ),
+            tooltip=tips,
+        )
+    )
+    threshold = (
+        alt.Chart(pl.DataFrame({"weight": [rule.demote_below]})).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=y)
+    )
+    marks = (
+        alt.Chart(dots)
+        .mark_point(filled=True, size=38, opacity=1, stroke="#555555", strokeWidth=0.6)
+        .encode(
+            x=utc_axis("at"),
+            y=y,
+            fill=alt.Fill(
+                "kind:N",
+                title="event",
+                scale=alt.Scale(domain=list(_EVENT_COLOURS), range=list(_EVENT_COLOURS.values())),
+                legend=alt.Legend(orient="bottom", values=sorted(dots["kind"].unique().to_list())),
+            ),
+            shape=alt.Shape(
+                "kind:N",
+                title="event",
+                scale=alt.Scale(
+                    domain=list(_EVENT_COLOURS),
+                    range=["circle", "triangle-down", "diamond", "triangle-up", "square", "cross"],
+                ),
+                legend=None,
+            ),
+            tooltip=[alt.Tooltip("kind:N", title="event"), *tips],
+        )
+    )
+    return alt.LayerChart(layer=[threshold, lines, marks] if dots.height else [threshold, lines])
+
+
+def _rates(events: pl.DataFrame) -> str:
+    rates = events["rate"].unique().sort().to_list()
+    return f"lambda {rates[0]:g}" if len(rates) == 1 else f"lambda {rates[0]:g} to {rates[-1]:g}"
+
+
+def _ticks(runs: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Runs as they are, or summed by day, week or month if they are many; and by which."""
+    columns = ["decayed", "demoted_to_decaying", "merged", "purged_protos"]
+    ordered = runs.select("ts_ager", *columns).sort("ts_ager")
+    if ordered.height <= MOST_TICKS:
+        return ordered, ""
+    summed = ordered
+    for every, name in (("1d", "day"), ("1w", "week"), ("1mo", "month"), ("1y", "year")):
+        summed = ordered.group_by_dynamic("ts_ager", every=every).agg(pl.col(columns).sum())
+        if summed.height <= MOST_TICKS:
+            return summed, name
+    return summed, "year"

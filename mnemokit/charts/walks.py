@@ -1,0 +1,98 @@
+"""Walks along the edges: the strongest paths that start at an executor."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from mnemokit.charts.parts import (
+    GREY,
+    Drawing,
+    left_out,
+    need,
+    need_positive,
+    nothing,
+    question,
+    short,
+    weight_colour,
+)
+from mnemokit.errors import InvalidInput
+
+MOST_PATHS = 60
+_NAME_CHARS = 26
+_COLUMN = 150
+
+
+def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
+    """Which paths lead on from here, and how strong are they?
+
+    A row is a path, a column a step; colour is the path's mean weight.
+
+    Args:
+        walk: Paths as ``mem.mnests.walk(start)`` gives them.
+        top: How many paths to show, 1 to 60: the strongest. The title says how many were left out, and whether the
+            walk itself was cut off.
+
+    Returns:
+        An Altair chart.
+
+    Raises:
+        InvalidInput: If a column is missing.
+
+    Example:
+        >>> walk = pl.DataFrame({"executors": [["find", "buy"]], "mean_weight": [0.45], "depth": [1]})
+        >>> walk_paths(walk.with_columns(truncated=False)).to_dict()["title"]["text"]
+        'Which paths lead on from find, and how strong are they?'
+    """
+    need_positive(top, "top", "walk_paths", MOST_PATHS)
+    need(walk, ("executors", "mean_weight", "depth", "truncated"), "walk_paths")
+    if not isinstance(walk.schema["executors"], pl.List):
+        raise InvalidInput("charts.walk_paths: column 'executors' must hold lists of names; nothing was drawn")
+    if walk.is_empty():
+        return nothing("Which paths lead on from here?", "No edge leads on from here.")
+    order = walk.sort(["mean_weight", "depth"], descending=[True, False], maintain_order=True).with_row_index("row")
+    shown = order.head(top)
+    steps = (
+        shown.select("row", "executors", "mean_weight", "depth")
+        .with_columns(step=pl.int_ranges(0, pl.col("executors").list.len(), dtype=pl.Int64))
+        .with_columns(path=pl.col("executors").list.join(" → "))
+        .explode("executors", "step", empty_as_null=True)
+        .with_columns(
+            name=pl.col("executors").map_elements(lambda name: short(name, _NAME_CHARS), return_dtype=pl.String)
+        )
+    )
+    starts = steps.filter(pl.col("step") == 0)["executors"].unique().to_list()
+    start = short(starts[0]) if len(starts) == 1 else "here"
+    longest = max(steps["step"].to_list())
+    x = alt.X(
+        "step:Q",
+        title="steps from the start",
+        scale=alt.Scale(domain=[-0.1, longest + 0.95], nice=False),
+        axis=alt.Axis(values=list(range(longest + 1)), format="d", grid=False),
+    )
+    y = alt.Y("row:O", title=None, axis=None)
+    base = alt.Chart(steps).encode(
+        y=y,
+        tooltip=[
+            alt.Tooltip("path:N"),
+            alt.Tooltip("mean_weight:Q", title="mean weight", format=".3f"),
+            alt.Tooltip("executors:N", title="executor"),
+        ],
+    )
+    lines = base.mark_line(strokeWidth=2, color=GREY, opacity=0.6).encode(x=x, detail="row:N")
+    dots = base.mark_circle(size=90, opacity=1, stroke="#555555", strokeWidth=0.6).encode(
+        x=x, color=weight_colour("mean_weight", "mean weight of the path, 0 to 1")
+    )
+    names = base.mark_text(align="left", dx=8, dy=-7, fontSize=10).encode(x=x, text="name:N")
+    truncated = bool(walk["truncated"].any())
+    missing = order.slice(top)["executors"].list.last().to_list()
+    return alt.layer(lines, dots, names).properties(
+        title=question(
+            f"Which paths lead on from {start}, and how strong are they?",
+            "One row is one path, the strongest on top.",
+            left_out("paths", shown.height, missing, "the weaker ones, which end at"),
+            "The walk itself was cut off at its limit: there are more paths than these." if truncated else None,
+        ),
+        width=_COLUMN * (longest + 1),
+        height=alt.Step(26),
+    )

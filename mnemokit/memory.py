@@ -1,0 +1,345 @@
+"""The memory of agents as one object: ``mk.open`` and what hangs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import polars as pl
+
+from mnemokit import frames
+from mnemokit.canonical_queries import Queries
+from mnemokit.changes import Changes
+from mnemokit.errors import Conflict, QueryError, ReadOnly
+from mnemokit.instants import Instant, as_utc
+from mnemokit.mnests import Mnests
+from mnemokit.reasonlets import Reasonlets
+from mnemokit.records import EdgeParams, RankParams, ReplayReport
+from mnemokit.replay import ReplayOptions, remove, replay
+from mnemokit.sessions import Session
+from mnemokit.store import Store
+from mnemokit.turns.derive import CapturesPolicy, PassingsPolicy
+from mnemokit.turns.reading import PathLike
+
+
+class Memory:
+    """An open memory. Get one with ``mk.open``; use it as a context manager or close it.
+
+    Attributes:
+        reasonlets: Procedures in versions, with their runs.
+        mnests: Weighted edges from executor to executor.
+        queries: Telemetry of canonical queries.
+        changes: Memory writes that can be taken back, and people who can be forgotten.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Hang the four kinds of memory on an open store."""
+        self._store = store
+        self.reasonlets = Reasonlets(store)
+        self.mnests = Mnests(store)
+        self.queries = Queries(store)
+        self.changes = Changes(store)
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or None for a memory in this process only."""
+        return self._store.path
+
+    @property
+    def edge_params(self) -> EdgeParams:
+        """The edge rule that this memory was made with."""
+        return self._store.edge_params
+
+    @property
+    def rank_params(self) -> RankParams:
+        """The ranking rule that this memory was made with."""
+        return self._store.rank_params
+
+    def frame(self, table: str, at: Instant | None = None) -> pl.DataFrame:
+        """A public table as a frame.
+
+        Args:
+            table: One of ``mem.tables()["table"]``.
+            at: Aware instant; the table as of then. Left out: as it stands.
+
+        Returns:
+            An eager frame whose columns and types never depend on its rows.
+
+        Raises:
+            NotFound: If there is no such table.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     mem.frame("mnests").height
+            0
+        """
+        moment = None if at is None else as_utc(at)
+        schema = frames.schema_of(table)
+        if table == "mnests":
+            return frames.conform(self.mnests.frame(moment), schema)
+        if table == "traces":
+            return frames.conform(self.changes.traces(moment), schema)
+        if table == "session_changes":
+            return frames.conform(self.changes.changes(moment), schema)
+        with self._store.read() as con:
+            return frames.read_table(con, table, moment)
+
+    def tables(self) -> pl.DataFrame:
+        """What there is to read: a row per table and column.
+
+        Returns:
+            Columns table, rows, column, dtype, unit, meaning.
+        """
+        with self._store.read() as con:
+            return frames.describe_tables(con)
+
+    def sql(self, query: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
+        """Run one SELECT over the store's tables.
+
+        Args:
+            query: Exactly one SELECT, with ``?`` or ``$name`` where values go.
+            params: The values.
+
+        Returns:
+            The rows. Integer sums, which DuckDB widens to 128 bits, come as 64-bit integers.
+
+        Raises:
+            QueryError: If DuckDB refuses the query, or it is more than one statement.
+            ReadOnly: If it is no SELECT.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     mem.sql("SELECT count(*) AS n FROM runs WHERE outcome = ?", ["success"])["n"].item()
+            0
+        """
+        with self._store.read() as con:
+            try:
+                statements = con.extract_statements(query)
+            except duckdb.Error as error:
+                raise QueryError(f"{_first_line(error)}; nothing was run") from error
+            if len(statements) != 1:
+                raise QueryError(
+                    f"mem.sql takes exactly one SELECT, and this is {len(statements)} statements; nothing was run"
+                )
+            if statements[0].type != duckdb.StatementType.SELECT:
+                raise ReadOnly(
+                    f"mem.sql only reads, and this is {statements[0].type.name}; nothing was run; use mem's own calls"
+                )
+            con.execute("BEGIN TRANSACTION READ ONLY")
+            try:
+                relation = con.sql(query, params=params or None)
+                frame = relation.pl()
+            except duckdb.Error as error:
+                raise QueryError(f"{_first_line(error)}; nothing was changed") from error
+            finally:
+                con.execute("ROLLBACK")
+        return _plain_integers(frame)
+
+    def session(self, session_id: str, *, user_id: str, brain_id: str, conversation_id: str | None = None) -> Session:
+        """A learner's session, in which memory is written.
+
+        Args:
+            session_id: The session; it may be opened again later.
+            user_id: The learner.
+            brain_id: The memory that its writes are about.
+            conversation_id: The conversation, where one session has several.
+
+        Raises:
+            Forgotten: If the person was forgotten and not readmitted.
+        """
+        return self.changes.session(session_id, user_id=user_id, brain_id=brain_id, conversation_id=conversation_id)
+
+    def replay(
+        self,
+        turns: PathLike | list[PathLike] | pl.DataFrame,
+        source: str = "auto",
+        label: str | None = None,
+        ager: str | None = "daily",
+        strict: bool = False,
+        dry_run: bool = False,
+        *,
+        tz: str | None = None,
+        passings: str | PassingsPolicy | None = None,
+        captures: str | CapturesPolicy | None = None,
+        parents: str = "same_question",
+        chunk_rows: int = 1_000_000,
+        progress: bool | None = None,
+    ) -> ReplayReport:
+        """Turn logged turns into memory, exactly once.
+
+        Args:
+            turns: A path, a glob, several paths, or a canonical frame of turns.
+            source: The reader's name; "auto" decides by content.
+            label: Name of the source in the store; the reader's name if left out.
+            ager: "daily" ages the edges every night of the log (03:00 UTC); None does not.
+            strict: Stop at the first record that cannot be used, with nothing written.
+            dry_run: Report what would be done and write nothing.
+            tz: Time zone of naive timestamps, where it is not the format's own.
+            passings: Policy, by name or as a function, that derives passings from turns; left out, the one that
+                suits the format ("grouped" mostly).
+            captures: Policy that derives captures from turns; left out, the one that suits the format.
+            parents: How a capture finds its parent: "same_question", or "none".
+            chunk_rows: Turns that are committed together.
+            progress: Show progress; left out, only where somebody looks at a terminal.
+
+        Returns:
+            The account: turns + duplicates + rejects + ignored is every record read.
+
+        Raises:
+            CorruptLog: If a document is broken, or unknown to every reader; nothing was written.
+        """
+        options = ReplayOptions(
+            source=source,
+            label=label,
+            ager=ager,
+            strict=strict,
+            dry_run=dry_run,
+            tz=tz,
+            passings=passings,
+            captures=captures,
+            parents=parents,
+            chunk_rows=chunk_rows,
+            progress=progress,
+        )
+        return replay(self._store, turns, options)
+
+    def remove_source(self, source: str) -> ReplayReport:
+        """Take a mistaken replay back, as if it had never been made.
+
+        Args:
+            source: The source's name, as column ``source`` of the turns has it.
+
+        Returns:
+            How many turns, passings and captures were taken away.
+
+        Raises:
+            NotFound: If no such source was replayed.
+        """
+        return remove(self._store, source)
+
+    def export(self, folder: PathLike) -> list[Path]:
+        """Write every public table as Parquet.
+
+        Args:
+            folder: Made if missing; files of the same name are refused, not overwritten.
+
+        Returns:
+            The files written.
+
+        Raises:
+            Conflict: If one of the files exists.
+        """
+        target = Path(folder)
+        files = [target / f"{table}.parquet" for table in frames.TABLES]
+        there = [file for file in files if file.exists()]
+        if there:
+            raise Conflict(f"{there[0]} exists already; nothing was written; name an empty folder")
+        target.mkdir(parents=True, exist_ok=True)
+        for table, file in zip(frames.TABLES, files, strict=True):
+            self.frame(table).write_parquet(file)
+        return files
+
+    def copy_to(self, path: PathLike) -> None:
+        """Copy the memory, consistently, into a new file.
+
+        Raises:
+            Conflict: If the file exists.
+        """
+        self._store.copy_to(path)
+
+    def scrub(self) -> int:
+        """Rewrite the file so that no byte of erased rows is left in it.
+
+        Returns:
+            Bytes that the file became smaller by.
+        """
+        return self._store.scrub()
+
+    def close(self) -> None:
+        """Close the file. A second call does nothing."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        """The memory itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Where the memory is and how much is in it."""
+        with self._store.read() as con:
+            counts = frames.describe_tables(con).unique("table", maintain_order=True).filter(pl.col("rows") > 0)
+        rows = ", ".join(f"{n:,} {table}" for table, n in counts.select("table", "rows").iter_rows())
+        return f"<mnemokit memory {self.path or 'in memory'}: {rows or 'empty'}>"
+
+
+def open_memory(
+    path: PathLike | None = None,
+    *,
+    read_only: bool = False,
+    edge_params: EdgeParams | None = None,
+    rank_params: RankParams | None = None,
+    anonymous_ids: Sequence[str] = ("anonymous", "anonymous_user"),
+    threads: int | None = None,
+) -> Memory:
+    """Open a memory file, or a memory that lives in this process only.
+
+    Args:
+        path: The DuckDB file, created if missing; None keeps everything in memory.
+        read_only: Open an existing file for reading only.
+        edge_params: The edge rule of a new file.
+        rank_params: The ranking rule of a new file.
+        anonymous_ids: User ids that name no one: they get no session rows.
+        threads: How many threads DuckDB may use.
+
+    Returns:
+        The memory, also a context manager.
+
+    Raises:
+        StoreLocked: If another process holds the file; the message names it.
+        StoreVersion: If the file is no mnemokit file, or a newer one.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     mem
+        <mnemokit memory in memory: empty>
+    """
+    store = Store(
+        path,
+        read_only=read_only,
+        edge_params=edge_params,
+        rank_params=rank_params,
+        anonymous_ids=anonymous_ids,
+        threads=threads,
+    )
+    try:
+        return Memory(store)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]
+
+
+def _plain_integers(frame: pl.DataFrame) -> pl.DataFrame:
+    wide = [
+        name
+        for name, dtype in frame.schema.items()
+        if dtype == pl.Int128 or (isinstance(dtype, pl.Decimal) and dtype.scale == 0 and dtype.precision == 38)
+    ]
+    try:
+        return frame.with_columns(pl.col(wide).cast(pl.Int64)) if wide else frame
+    except pl.exceptions.InvalidOperationError as error:
+        raise QueryError(f"column {wide[0]!r} does not fit 64 bits; cast it to DOUBLE in the query") from error

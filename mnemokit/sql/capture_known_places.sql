@@ -1,0 +1,6 @@
+-- Where the parents that captures name stand, and the highest number that their lineages gave out.
+SELECT reasonlet.reasonlet_id, reasonlet.seq, reasonlet.version, reasonlet.scope, reasonlet.graph_hash, reasonlet.root_id,
+       reasonlet.depth, lineage.high_water
+FROM reasonlets AS reasonlet
+JOIN lineages AS lineage ON lineage.root_id = reasonlet.root_id
+WHERE reasonlet.reasonlet_id IN (SELECT parent_id FROM claims);

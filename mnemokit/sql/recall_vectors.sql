@@ -1,0 +1,18 @@
+-- How similar the questions of a scope are to the one asked, by the cosine of their vectors; opposed ones are not found.
+-- Part of a WITH.
+known AS (
+    SELECT seq, vector FROM vectors WHERE embedder = $embedder
+    UNION ALL
+    SELECT seq, vector FROM more_vectors
+),
+compared AS (
+    SELECT reasonlet.seq, list_cosine_similarity(known.vector, $asked::FLOAT[])::DOUBLE AS similarity
+    FROM main.reasonlets AS reasonlet
+    JOIN known ON known.seq = reasonlet.seq
+    WHERE reasonlet.scope = $scope AND reasonlet.ts_captured <= coalesce($at, TIMESTAMPTZ 'infinity')
+),
+similarities AS (
+    SELECT seq, least(1, similarity) AS similarity
+    FROM compared
+    WHERE similarity > 0 AND NOT isnan(similarity)
+),

@@ -1,0 +1,4 @@
+SELECT turn.*
+FROM turns AS turn
+SEMI JOIN slice ON slice.session_id = turn.session_id AND slice.source = turn.source
+ORDER BY turn.turn_no;

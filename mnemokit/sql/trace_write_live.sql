@@ -1,0 +1,7 @@
+INSERT INTO traces (trace_id, brain_id, type, scope, content, content_hash, tags, metadata, parents, ts_created,
+    ts_updated, untimed, seq)
+SELECT trace_id, brain_id, type, scope, content, content_hash, tags, metadata, parents, ts_created, ts_updated,
+    untimed, coalesce(seq, $first + place)
+FROM effects
+WHERE brain_id IS NOT NULL
+ORDER BY place;

@@ -1,0 +1,218 @@
+"""From files on disk to canonical turns: which files, which reader, and one account of every record."""
+
+from __future__ import annotations
+
+import glob
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from mnemokit.errors import CorruptLog, InvalidInput, UnknownFormat
+from mnemokit.turns.frame import TEXT_COLUMNS, TURNS_SCHEMA, VALUE_COLUMNS, as_turns, split_turns, zone_of
+from mnemokit.turns.protocol import VALUE_POLICIES, Reader, ReadOptions, TurnBatch
+from mnemokit.turns.readers import all_readers, reader_named
+from mnemokit.turns.sniff import read_head
+
+PathLike = str | Path
+
+
+class RejectedRecords(UserWarning):
+    """Some records could not be used; `read_batches` gives them with reasons."""
+
+
+def read_turns(
+    path_or_glob: PathLike | Sequence[PathLike],
+    source: str = "auto",
+    *,
+    tz: str | None = None,
+    label: str | None = None,
+    strict: bool = False,
+    include_text: bool = False,
+    include_values: bool | None = False,
+) -> pl.DataFrame:
+    """Read logs of any supported format as one canonical frame, one row per step.
+
+    Args:
+        path_or_glob: A file, a folder (read with everything below it), a glob, or several of them.
+        source: Name of the reader, or ``"auto"`` to decide by content.
+        tz: Time zone of naive instants, instead of the format's own rule (see docs/formats.md).
+        label: What stands in the column ``source`` instead of the reader's name.
+        strict: Stop at the first record that cannot be used.
+        include_text: Add the columns ``arguments`` and ``result`` as text.
+        include_values: Add hashed values of arguments and results, for the policy ``value_flow``.
+
+    Returns:
+        The columns of `mnemokit.turns.frame.TURNS_SCHEMA`; instants in UTC. Rows stand in the order of the files.
+
+    Raises:
+        CorruptLog: If a document is broken, or with ``strict`` at the first record that cannot be used.
+        UnknownFormat: If no reader recognises a file; the message lists what was tried.
+        InvalidInput: If there is no such file, reader or time zone.
+
+    Warns:
+        RejectedRecords: If records could not be used; use `read_batches` to see them.
+    """
+    frames: list[pl.DataFrame] = []
+    rejects = 0
+    for batch in read_batches(
+        path_or_glob,
+        source,
+        tz=tz,
+        label=label,
+        strict=strict,
+        include_text=include_text,
+        include_values=include_values,
+    ):
+        frames.append(batch.turns)
+        rejects += batch.rejects.height
+    if rejects:
+        warnings.warn(
+            f"{rejects} records could not be used and are left out; mk.read_batches() gives them with reasons",
+            RejectedRecords,
+            stacklevel=2,
+        )
+    extra = (VALUE_COLUMNS if include_values else {}) | (TEXT_COLUMNS if include_text else {})
+    return pl.concat([pl.DataFrame(schema=TURNS_SCHEMA | extra), *frames], how="vertical")
+
+
+def read_batches(
+    path_or_glob: PathLike | Sequence[PathLike],
+    source: str = "auto",
+    *,
+    tz: str | None = None,
+    label: str | None = None,
+    strict: bool = False,
+    include_text: bool = False,
+    include_values: bool | None = False,
+    batch_rows: int = 50_000,
+) -> Iterator[TurnBatch]:
+    """Read logs batch by batch; arguments and errors as `read_turns`, and the files are found before the first batch.
+
+    With ``include_values=None`` a file gets hashed values if its reader's own policy for passings looks at them. Every
+    file is recognised before the first one is read, so that an unknown one among many is met early.
+
+    Yields:
+        Batches with turns, rejects, ignored, the reader's name, why it was taken and the file.
+    """
+    options = ReadOptions(
+        zone=None if tz is None else zone_of(tz), text=include_text, values=bool(include_values), batch_rows=batch_rows
+    )
+    chosen = [
+        (path, reader, why, replace(options, base=base, values=_wanted_values(include_values, reader)))
+        for path, base in find_files(path_or_glob)
+        for reader, why in [choose(path, source)]
+    ]
+    return _batches(chosen, label, strict)
+
+
+def _wanted_values(asked: bool | None, reader: Reader) -> bool:
+    return reader.passings in VALUE_POLICIES if asked is None else asked
+
+
+def _batches(
+    chosen: list[tuple[Path, Reader, str, ReadOptions]], label: str | None, strict: bool
+) -> Iterator[TurnBatch]:
+    for path, reader, why, options in chosen:
+        for batch in reader.read(path, options):
+            if strict and batch.rejects.height:
+                row = batch.rejects.row(0, named=True)
+                raise CorruptLog(f"{row['file']}: {row['place']}: {row['reason']}; strict=True stopped here")
+            turns = batch.turns
+            if label is not None:
+                turns = turns.with_columns(source=pl.lit(label))
+            yield replace(batch, turns=turns, reader=reader.name, why=why, file=str(path))
+
+
+def frame_batches(
+    frame: pl.DataFrame, *, label: str | None = None, tz: str | None = None, batch_rows: int = 1_000_000
+) -> Iterator[TurnBatch]:
+    """A user's frame of turns, batch by batch, as if it had been read from a file.
+
+    Args:
+        frame: One row per step; see `check_turns` for what it needs.
+        label: What stands in the column ``source`` instead of what the frame has (``"turns"`` where it has none).
+        tz: Time zone of naive instants.
+        batch_rows: Rows of a batch.
+
+    Raises:
+        InvalidInput: If a column is missing or has the wrong type; rows that cannot be used become rejects.
+    """
+    as_turns(frame.head(0), tz=tz)
+    return _frame_batches(frame, label, tz, batch_rows)
+
+
+def _frame_batches(frame: pl.DataFrame, label: str | None, tz: str | None, batch_rows: int) -> Iterator[TurnBatch]:
+    for start in range(0, max(frame.height, 1), batch_rows):
+        turns, rejects = split_turns(frame.slice(start, batch_rows), tz=tz)
+        if label is not None:
+            turns = turns.with_columns(source=pl.lit(label))
+        yield TurnBatch(turns, rejects, 0)
+
+
+def choose(path: Path, source: str = "auto") -> tuple[Reader, str]:
+    """The reader of a file, and why.
+
+    Raises:
+        CorruptLog: If the file is empty or cannot be read.
+        UnknownFormat: If no reader recognises it; the message lists what was tried.
+    """
+    if source != "auto":
+        return reader_named(source), f"source={source!r} was given"
+    head = read_head(path)
+    for reader in all_readers().values():
+        why = reader.sniff(head)
+        if why is not None:
+            return reader, why
+    raise UnknownFormat(
+        f"{path}: no reader recognises this file (tried {', '.join(all_readers())}); nothing was read; "
+        "give source= if you know its format"
+    )
+
+
+def find_files(path_or_glob: PathLike | Sequence[PathLike]) -> list[tuple[Path, Path]]:
+    """The files meant, sorted, each with the folder that was given (the folder of a file given by name).
+
+    Hidden files, and licence and readme files in folders, are left out.
+
+    Raises:
+        InvalidInput: If there is no file.
+    """
+    given = [path_or_glob] if isinstance(path_or_glob, (str, Path)) else list(path_or_glob)
+    found: dict[Path, Path] = {}
+    for item in given:
+        path = Path(item).expanduser()
+        if path.is_file():
+            found.setdefault(path, path.parent)
+        elif path.is_dir():
+            for file in sorted(path.rglob("*"), key=_natural):
+                if file.is_file() and not _is_aside(file.relative_to(path)):
+                    found.setdefault(file, path)
+        else:
+            start = _fixed_part(str(path))
+            pattern = path.relative_to(start)
+            for match in sorted(start.glob(str(pattern)), key=_natural):
+                if match.is_file():
+                    found.setdefault(match, start)
+    if not found:
+        raise InvalidInput(f"no file at {', '.join(str(item) for item in given) or 'an empty list'}; nothing was read")
+    return list(found.items())
+
+
+def _natural(path: PathLike) -> list[tuple[int, str]]:
+    """Order in which trial_2 comes before trial_10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,18})", str(path))]
+
+
+def _is_aside(path: Path) -> bool:
+    stem = path.name.upper()
+    return any(part.startswith(".") for part in path.parts) or stem.startswith(("LICENSE", "LICENCE", "README"))
+
+
+def _fixed_part(pattern: str) -> Path:
+    parts = Path(pattern).parts
+    fixed = [part for index, part in enumerate(parts) if not any(glob.has_magic(p) for p in parts[: index + 1])]
+    return Path(*fixed) if fixed else Path()

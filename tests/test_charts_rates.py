@@ -1,0 +1,138 @@
+"""Rates are drawn with what they rest on: counts, intervals, and what is not known."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from scipy import stats
+
+from mnemokit import charts, errors
+from mnemokit.charts.rankings import errors_by_executor, sessions_by
+from tests import chart_frames as made
+from tests.test_charts_edges import subtitle
+
+
+def data(chart: charts.Drawing) -> list[dict[str, object]]:
+    return next(iter(chart.to_dict()["datasets"].values()))
+
+
+def test_procedures_stand_in_the_order_of_their_ranking_and_the_lower_ones_are_named():
+    ranked = made.ranked(("good", None, "1.0", 9, 10), ("fair", None, "1.0", 1, 2), ("bad", None, "1.0", 0, 4))
+    chart = charts.rates(ranked, top=2)
+    assert [row["words"] for row in data(chart)] == ["how to good", "how to fair"]
+    assert "2 of 3 procedures shown; left out, ranked lower: how to bad · 1.0." in subtitle(chart)
+    assert data(chart)[0]["record"] == "9/10"
+
+
+def test_the_interval_of_a_procedure_is_the_one_it_was_ranked_with():
+    ranked = made.ranked(("good", None, "1.0", 9, 10))
+    (row,) = data(charts.rates(ranked))
+    assert (row["rate_low"], row["rate_high"]) == (ranked["rate_low"].item(), ranked["rate_high"].item())
+
+
+TURNS = made.turns(
+    ("s1", "find", True, "v1", "success"),
+    ("s1", "buy", True, "v1", "success"),
+    ("s2", "find", False, "v1", "failure"),
+    ("s3", "find", None, "v1", None),
+    ("s4", None, None, "v2", "success"),
+)
+
+
+def test_a_session_counts_once_however_many_calls_it_has_and_one_without_calls_counts_too():
+    assert sessions_by(TURNS, "executor_version").rows() == [("v1", 1, 2, 1), ("v2", 1, 1, 0)]
+
+
+def test_the_interval_of_a_group_is_that_of_a_beta_from_one_half():
+    (row,) = data(charts.outcomes(pl.DataFrame({"executor_version": ["a"], "s": [82], "n": [140]})))
+    low, high = stats.beta(83, 59).interval(0.95)
+    assert row["low"] == pytest.approx(low, abs=1e-9)
+    assert row["high"] == pytest.approx(high, abs=1e-9)
+    assert (row["rate"], row["record"]) == (82 / 140, "82/140")
+
+
+def test_sessions_can_be_grouped_by_any_column():
+    assert "requestor" in charts.outcomes(TURNS.with_columns(requestor=pl.lit("user")), by="requestor").to_json()
+    with pytest.raises(errors.InvalidInput, match="'weather'"):
+        charts.outcomes(TURNS, by="weather")
+
+
+def test_errors_are_counted_among_calls_whose_outcome_the_log_tells():
+    assert errors_by_executor(TURNS).select("executor", "s", "n", "calls").rows() == [
+        ("find", 1, 2, 3),
+        ("buy", 0, 1, 1),
+    ]
+
+
+def test_executors_without_an_error_are_not_drawn():
+    assert [row["executor"] for row in data(charts.tool_errors(TURNS))] == ["find"]
+    assert charts.tool_errors(TURNS.filter(pl.col("executor") == "buy")).to_dict()["mark"]["type"] == "text"
+
+
+def test_a_walk_is_drawn_path_by_path_and_says_when_it_was_cut_off():
+    walk = made.walk((["a", "b"], 0.9), (["a", "c", "d"], 0.5), (["a", "e"], 0.2), truncated=True)
+    chart = charts.walk_paths(walk, top=2)
+    assert {row["path"] for row in data(chart)} == {"a → b", "a → c → d"}
+    assert "2 of 3 paths shown" in subtitle(chart)
+    assert "cut off at its limit" in subtitle(chart)
+    with pytest.raises(errors.InvalidInput, match="lists of names"):
+        charts.walk_paths(walk.with_columns(executors=pl.lit("a")))
+
+
+def test_a_calibration_curve_leaves_empty_bins_out_and_names_models_beyond_six():
+    curve = pl.DataFrame(
+        {
+            "model": [f"m{number}" for number in range(8)],
+            "predicted": [0.5] * 8,
+            "observed": [0.4] * 8,
+            "n": [3] * 7 + [0],
+        }
+    )
+    chart = charts.calibration(curve)
+    models = {row["model"] for rows in chart.to_dict()["datasets"].values() for row in rows if "model" in row}
+    assert models == {f"m{number}" for number in range(6)}
+    assert "left out, the later ones: m6." in subtitle(chart)
+
+
+SCORES = pl.DataFrame(
+    {
+        "model": ["memory", "constant", "memory", "constant"],
+        "metric": ["brier", "brier", "auc", "auc"],
+        "value": [0.2, 0.25, 0.7, 0.5],
+        "low": [0.15, 0.2, 0.6, 0.4],
+        "high": [0.25, 0.3, 0.8, 0.6],
+        "baseline": [False, True, False, True],
+    }
+)
+
+
+def test_every_metric_has_its_own_axis_that_says_which_way_is_better():
+    titles = [panel["layer"][0]["encoding"]["x"]["title"] for panel in charts.scores(SCORES).to_dict()["concat"]]
+    assert titles == ["brier (lower is better)", "auc (higher is better)"]
+
+
+def test_baselines_are_always_in_the_picture_and_greyed_out():
+    chart = charts.scores(SCORES, metric="brier").to_dict()
+    kinds = {row["model"]: row["kind"] for rows in chart["datasets"].values() for row in rows}
+    assert kinds == {"memory": "model", "constant": "baseline"}
+
+
+def test_a_write_has_the_colour_and_the_shape_of_its_verdict():
+    changes = pl.concat([made.changes(2), made.changes(1, "reverted"), made.changes(1, None)])
+    chart = charts.change_timeline(changes)
+    spec = chart.to_dict()
+    assert spec["encoding"]["color"]["field"] == spec["encoding"]["shape"]["field"] == "verdict"
+    assert {row["verdict"] for row in data(chart)} == {"kept", "reverted", "candidate"}
+    assert "4 writes: 2 kept, 1 candidate, 1 reverted." in subtitle(chart)
+
+
+def test_many_writes_are_counted_before_they_are_drawn_and_the_title_says_so():
+    chart = charts.change_timeline(made.changes(5_000))
+    assert len(data(chart)) <= 1_500
+    assert sum(row["writes"] for row in data(chart)) == 5_000
+    assert "More than 1,500 writes: counted per 6h." in subtitle(chart)
+
+
+def test_lanes_beyond_the_limit_are_named():
+    changes = pl.concat([made.changes(3 + number, actor=f"tool:{number}") for number in range(3)])
+    assert "left out, those with fewer writes: tool:0" in subtitle(charts.change_timeline(changes, top=2))

@@ -1,0 +1,38 @@
+"""Importing mnemokit is quick and pulls in nothing that a batch job does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import mnemokit as mk
+
+HEAVY = ("altair", "vl_convert", "jupyter", "IPython", "pyspark", "numba", "wordllama", "networkx", "pandas", "scipy.stats")
+
+
+def imported() -> str:
+    return subprocess.run(
+        [sys.executable, "-c", "import mnemokit, sys; print(' '.join(sys.modules))"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    modules = imported().split()
+    assert not [name for name in HEAVY if name in modules]
+
+
+def test_importing_takes_under_half_a_second() -> None:
+    code = "import time; t = time.perf_counter(); import mnemokit; print(time.perf_counter() - t)"
+    # The best of several: what is measured is the import, not what else the machine does.
+    seconds = min(
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(5)
+    )
+    assert seconds < 0.5
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in mk.__all__:
+        assert getattr(mk, name).__doc__, name
+    assert set(mk.__all__) <= set(dir(mk))

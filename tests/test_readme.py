@@ -1,0 +1,37 @@
+"""What README says is run, and what it links to is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+DOCS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len([line for line in example.splitlines() if line and not line.startswith("import")]) <= 10
+    done = subprocess.run([sys.executable, "-W", "error", "-c", example], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3866 270 ")
+    assert (tmp_path / "memory.html").exists()
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for page in DOCS:
+        for target in re.findall(r"`?make ([a-z-]+)`?", page.read_text()):
+            if f"make {target}" in page.read_text() and target not in ("it", "sure", "a", "the"):
+                assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), (page.name, target)
