@@ -18,6 +18,7 @@ from mnemokit import charts
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "img"
+SCALE = 1.25
 
 
 def edge_weights(mem: mk.Memory) -> charts.Drawing:
@@ -135,10 +136,10 @@ def main() -> None:
     for draw in PICTURES:
         with mk.open() as mem:
             mem.replay(mk.datasets.tau2(), progress=False)
-            charts.save(draw(mem), IMAGES / f"{draw.__name__}.png")
+            charts.save(draw(mem), IMAGES / f"{draw.__name__}.png", scale=SCALE)
     with mk.open() as mem:
         mem.replay(mk.datasets.tau2(), progress=False)
-        first_look(mem).save(IMAGES / "first_look.png", scale_factor=1.5)
+        first_look(mem).save(IMAGES / "first_look.png", scale_factor=SCALE)
     (DOCS / "charts.md").write_text(gallery(), encoding="utf-8")
 
 

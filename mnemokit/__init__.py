@@ -28,6 +28,7 @@ from mnemokit.errors import (
     StoreVersion,
     UnknownFormat,
 )
+from mnemokit.fold import fold_passings
 from mnemokit.memory import Memory
 from mnemokit.memory import open_memory as open  # noqa: A004 - mk.open is the name that users know
 from mnemokit.ranking import rank
@@ -46,7 +47,7 @@ from mnemokit.turns.derive import derive_captures, derive_passings
 from mnemokit.turns.reading import read_turns
 
 if TYPE_CHECKING:
-    from mnemokit import charts, evaluate
+    from mnemokit import charts, evaluate, spark
     from mnemokit.page import report
 
 __version__ = "0.1.0"
@@ -83,10 +84,12 @@ __all__ = [
     "derive_captures",
     "derive_passings",
     "evaluate",
+    "fold_passings",
     "open",
     "rank",
     "read_turns",
     "report",
+    "spark",
 ]
 
 # Loaded when first asked for: they pull in packages that a batch job never needs.

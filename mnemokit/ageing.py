@@ -25,8 +25,8 @@ class AgeResult:
 
     Attributes:
         mnests: The records after it, with those columns of the given frame that a frame of mnests has.
-        events: What changed state: mnest_id, ts, kind (demote, merge, purge), weight, old_state, new_state, detail
-            (the id that a merged record joined, a purged proto's last state as JSON).
+        events: What changed state: mnest_id, ts, kind (demote, merge, purge), weight, old_state, new_state, joined_id
+            (the record that a merged one became part of), detail (a purged proto's last state as JSON).
         stats: The counts.
     """
 
@@ -92,7 +92,8 @@ def age(mnests: pl.DataFrame, *, now: Instant, params: EdgeParams | None = None)
     events = derived.select(
         ids.gather(numbers.gather(derived["life"])).alias("mnest_id"),
         *(pl.col(name).cast(DERIVED[name]) for name in ("ts", "kind", "weight", "old_state", "new_state")),
-        pl.coalesce("detail", ids.gather(numbers.gather(derived["other"]))).alias("detail"),
+        joined_id=ids.gather(numbers.gather(derived["other"])),
+        detail="detail",
     )
     stats = AgerStats(**folded.nights.drop("ts_ager").row(0, named=True), **outlook(after, moment, params))
     if "weight_at" in mnests.columns:
@@ -124,7 +125,7 @@ def _complete(mnests: pl.DataFrame) -> pl.DataFrame:
         "mnest_id": pl.format("row {}", pl.int_range(pl.len())),
         "tags": pl.lit([], pl.List(pl.String)),
         "desired_sig": pl.lit(None, pl.String()),
-        "untimed": pl.lit(False),  # noqa: FBT003
+        "untimed": pl.lit(False),
     }
     wanted = ("mnest_id", *NEEDED, "tags", "desired_sig", "untimed")
     return mnests.with_columns(

@@ -52,12 +52,12 @@ def blank_person(con: Connection, name: str, name_hash: str, at: datetime) -> Pu
     return Purged(receipt, tuple(own["change_id"].to_list()))
 
 
-def erase_traces(con: Connection, change_id: str) -> int:
+def erase_traces(con: Connection, seq: int) -> int:
     """Erase for good every trace that one write created, changed or deleted, with all copies of them."""
     about = fetch(
         con,
-        "SELECT change_id, session_id, operation, state, trace_ids FROM session_changes WHERE change_id = ?",
-        [change_id],
+        "SELECT seq, operation, trace_ids FROM session_changes WHERE seq = ?",
+        [seq],
     )
     with lend(con, about=about):
         doomed = fetch(con, query("trace_doomed"))
@@ -73,7 +73,7 @@ def _blank_copies(con: Connection, doomed: pl.DataFrame) -> int:
             with lend(con, copies=copies):
                 con.execute(
                     "UPDATE session_changes SET before = copies.before, after = copies.after, kept = copies.kept "
-                    "FROM copies WHERE copies.change_id = session_changes.change_id"
+                    "FROM copies WHERE copies.seq = session_changes.seq"
                 )
         con.execute(query("trace_blank"))
         con.execute("DELETE FROM traces WHERE trace_id IN (SELECT trace_id FROM doomed)")

@@ -165,8 +165,8 @@ def audit(con: Connection, store: Store) -> ChangeAudit:
         ),
         differs_from_plan=fetch(
             con,
-            "SELECT change_id, actor, after, kept FROM session_changes WHERE state IN ('kept', 'reverted') "
-            "AND kept IS DISTINCT FROM after AND ts_forgotten IS NULL ORDER BY seq",
+            "SELECT change_id, actor, after, kept FROM session_changes WHERE differs "
+            "AND state IN ('kept', 'reverted') AND ts_forgotten IS NULL ORDER BY seq",
         ),
         left_of_forgotten=_left_of_forgotten(con, store),
         conflicts=fetch(

@@ -53,7 +53,7 @@ def _settle(con: Connection, store: Store, recorded: Recorded, at: datetime, *, 
     if forgotten:
         blank_people(con, forgotten, at)
     else:
-        undo_unrecorded(con, recorded.change_id)
+        undo_unrecorded(con, recorded.seq)
         settle_unrecorded(con, recorded, FOUND_OPEN, at)
     if own:
         con.execute("UPDATE session_changes SET reason = ? WHERE seq = ?", [FOUND_OPEN, recorded.seq])

@@ -7,6 +7,7 @@ nothing, and nothing comes back once a person in it was forgotten.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,7 +15,7 @@ import polars as pl
 
 from mnemokit import change_log
 from mnemokit.change_log import Recorded
-from mnemokit.change_states import OPEN, ChangeState
+from mnemokit.change_states import OPEN, ChangeState, Step
 from mnemokit.errors import Conflict, NotFound
 from mnemokit.records import Verdict
 from mnemokit.session_writes import OWN, OwnWrite
@@ -41,7 +42,9 @@ class _Reverted:
     later_writes: tuple[str, ...] = field(default_factory=tuple[str, ...])
 
 
-def revert(store: Store, own: dict[str, OwnWrite], change_id: str, at: datetime) -> Verdict:
+def revert(
+    store: Store, own: dict[str, OwnWrite], change_id: str, at: datetime, observe: Callable[[Step], None]
+) -> Verdict:
     """Take a kept write back.
 
     Args:
@@ -49,6 +52,7 @@ def revert(store: Store, own: dict[str, OwnWrite], change_id: str, at: datetime)
         own: Callers' own changes that this process made, by change id.
         change_id: The write.
         at: When it is reverted.
+        observe: Told of the step as it begins.
 
     Returns:
         The verdict ``reverted`` with the traces that were put back. A write that has another verdict than ``kept``
@@ -63,7 +67,7 @@ def revert(store: Store, own: dict[str, OwnWrite], change_id: str, at: datetime)
         row = _row(con, change_id)
     if row.state is ChangeState.KEPT and row.operation == OWN and not row.forgotten:
         return _revert_own(store, own, row, at)
-    done = store.write(lambda con: _revert(con, change_id, at))
+    done = store.write(lambda con: _revert(con, change_id, at, observe))
     if done.verdict is None:
         raise Conflict(
             f"{change_id} cannot be reverted: {', '.join(done.later_writes)} wrote to the same trace later; "
@@ -72,13 +76,13 @@ def revert(store: Store, own: dict[str, OwnWrite], change_id: str, at: datetime)
     return done.verdict
 
 
-def _revert(con: Connection, change_id: str, at: datetime) -> _Reverted:
+def _revert(con: Connection, change_id: str, at: datetime, observe: Callable[[Step], None]) -> _Reverted:
     row = _row(con, change_id)
     if row.state in OPEN:
         raise Conflict(f"{change_id} has no verdict yet; nothing was reverted; try again when it has one")
     if row.state is not ChangeState.KEPT:
         return _Reverted(Verdict(change_id, row.state.value, row.trace_ids))
-    was = before_write(con, change_id)
+    was = before_write(con, row.recorded.seq)
     later = was["later_writes"].explode(empty_as_null=False, keep_nulls=False).unique().sort().to_list()
     if later:
         # The conflict itself is a fact that audit lists: it is committed, and raised afterwards.
@@ -88,7 +92,8 @@ def _revert(con: Connection, change_id: str, at: datetime) -> _Reverted:
         return _Reverted(None, tuple(later))
     ts = pl.max_horizontal(pl.lit(at, dtype=INSTANT), pl.col("ts_state"))
     effects = was.with_columns(action=pl.col("written_action").replace_strict(INVERSE, return_dtype=pl.String), ts=ts)
-    write_effects(con, change_id, "revert", effects.select(list(EFFECT)))
+    write_effects(con, row.recorded.seq, "revert", effects.select(list(EFFECT)))
+    observe(Step.REVERT)
     restored = effects["trace_id"].to_list()
     change_log.move(con, row.recorded, ChangeState.REVERTED, ts_reverted=at, reason="reverted", trace_ids=restored)
     return _Reverted(Verdict(change_id, "reverted", tuple(restored)))

@@ -130,7 +130,7 @@ class Changes:
         """
         if change is not None and change_id not in self._own:
             self._own[change_id] = OwnWrite(change, change_reverts.stored_result(self._store, change_id))
-        return change_reverts.revert(self._store, self._own, change_id, at_or_now(at))
+        return change_reverts.revert(self._store, self._own, change_id, at_or_now(at), self._observe)
 
     # People ---------------------------------------------------------------------------------------------------------
 

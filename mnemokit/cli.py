@@ -86,7 +86,8 @@ def ager(
         stats = mem.mnests.apply_ager(now)
     terminal.say(
         f"{stats.decayed} edges brought up to date ({stats.decayed_protos} protos), "
-        f"{stats.demoted_to_decaying} demoted ({stats.merged} merged), {stats.purged_protos} protos deleted, {stats.recurring_protos} protos recurring, "
+        f"{stats.demoted_to_decaying} demoted ({stats.merged} merged), "
+        f"{stats.purged_protos} protos deleted, {stats.recurring_protos} protos recurring, "
         f"{stats.proposed_archive} could be archived"
     )
 
@@ -125,6 +126,8 @@ def walk(
     """Follow the heaviest edges from an executor."""
     with _existing(memory) as mem:
         paths = mem.mnests.walk(start, max_depth=depth, limit=top)
+        if paths.is_empty() and not mem.sql(_KNOWN, {"name": start})["known"].item():
+            raise NotFound(f"{memory} has no edge from or to {start!r}; an edge's names are those of executors (tools)")
     terminal.show(terminal.paths(paths), title=f"Paths from {start}", top=top, json=json)
 
 
@@ -244,6 +247,9 @@ def main(args: list[str] | None = None) -> None:
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename or ''}")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_KNOWN = "SELECT count(*) > 0 AS known FROM mnests WHERE src_executor = $name OR dst_executor = $name"
 
 
 def _fail(text: str) -> None:

@@ -105,7 +105,7 @@ def generative_agents_memory() -> pl.DataFrame:
     """What three personas of Generative Agents remember over two simulated days: when, of which kind, from what.
 
     Returns:
-        A frame of memory writes without content: 2,105 nodes and their parents; ``ts`` is the simulation's clock in UTC.
+        A frame of memory writes, no content: 2,105 nodes and their parents; ``ts`` is the simulation's clock, as UTC.
 
     Raises:
         NotFound: If the installation lacks its data folder.

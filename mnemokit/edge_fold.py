@@ -61,9 +61,7 @@ def fold_edges(
     )
     together_rows = together.outcomes.with_columns(row=rest["row"].gather(together.outcomes["row"]))
     lives = together.lives.with_columns(first_row=rest["row"].gather(together.lives["first_row"]))
-    return _join(
-        Folded(together_rows, together.derived, together.records, lives, together.nights), one_by_one
-    )
+    return _join(Folded(together_rows, together.derived, together.records, lives, together.nights), one_by_one)
 
 
 def _pairs_to_live_through(facts: pl.DataFrame, edges: pl.DataFrame, prior: pl.DataFrame | None) -> pl.Series:
@@ -91,7 +89,9 @@ def _join(one: Folded, other: Folded) -> Folded:
     offset = one.lives.height
 
     def shifted(frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(pl.col(name) + offset for name in ("life", "record", "other") if name in frame.columns)
+        return frame.with_columns(
+            pl.col(name) + offset for name in ("life", "record", "other") if name in frame.columns
+        )
 
     nights = one.nights.with_columns(pl.col(name) + other.nights[name] for name in NIGHTS)
     return Folded(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mnemokit.edge_weights import fraction_left, is_empty_signature, live_floor
 from mnemokit.instants import DAY_US
@@ -22,39 +22,6 @@ DECAYING, SUPERSEDED = MnestState.DECAYING.value, MnestState.SUPERSEDED.value
 
 DEMOTE_SEQ, MERGE_SEQ = -2, -1
 """Derived events of an ager carry these in place of a sequence number: they come first at their instant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """Something that happened to a pair.
-
-    Attributes:
-        kind: passing, transition or promote.
-        ts: Microseconds since 1970.
-        seq: Source order.
-        dst_version: The edge it is about; None for a destination that did not exist.
-        decay_lambda: Of a passing, per day.
-        tags: Of a passing.
-        desired_sig: Of a passing to a destination that did not exist.
-        untimed: The passing has an order but no time.
-        old_state: Of a transition: which record of the edge.
-        new_state: Of a transition: what it becomes.
-        promoted_to: Of a promotion: the version that now exists.
-        mnest_no: The stored record that it belonged to before; None for a new fact.
-    """
-
-    kind: str
-    ts: int
-    seq: int
-    dst_version: str | None
-    decay_lambda: float = 0.0
-    tags: tuple[str, ...] = ()
-    desired_sig: str | None = None
-    untimed: bool = False
-    old_state: str | None = None
-    new_state: str | None = None
-    promoted_to: str | None = None
-    mnest_no: int | None = None
 
 
 @dataclass(slots=True)
@@ -78,6 +45,41 @@ class Record:
     def key(self) -> tuple[str | None, str]:
         """What tells it apart within its pair."""
         return (self.dst_version, self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that happened to a pair.
+
+    Attributes:
+        kind: passing, transition, promote, or import (a record taken over as it stood elsewhere).
+        ts: Microseconds since 1970.
+        seq: Source order.
+        dst_version: The edge it is about; None for a destination that did not exist.
+        decay_lambda: Of a passing, per day.
+        tags: Of a passing.
+        desired_sig: Of a passing to a destination that did not exist.
+        untimed: The passing has an order but no time.
+        old_state: Of a transition: which record of the edge.
+        new_state: Of a transition: what it becomes.
+        promoted_to: Of a promotion: the version that now exists.
+        imported: Of an import: the record as it stood at ``ts``.
+        mnest_no: The stored record that it belonged to before; None for a new fact.
+    """
+
+    kind: str
+    ts: int
+    seq: int
+    dst_version: str | None
+    decay_lambda: float = 0.0
+    tags: tuple[str, ...] = ()
+    desired_sig: str | None = None
+    untimed: bool = False
+    old_state: str | None = None
+    new_state: str | None = None
+    promoted_to: str | None = None
+    imported: Record | None = None
+    mnest_no: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,8 @@ class Pair:
             self.age_until(bisect_right(self.ticks, fact.ts))
             if fact.kind == "passing":
                 self.passing(fact, index)
+            elif fact.imported is not None:
+                self.take_over(fact, fact.imported, index)
             else:
                 self.act(fact, index)
         self.age_until(len(self.ticks))
@@ -166,9 +170,7 @@ class Pair:
                 record.desired_sig = fact.desired_sig
         self._keep_number(record.life, fact)
         self.events.append(
-            Event(
-                "passing", fact.ts, fact.seq, record.life, fact.dst_version, record.weight, delta, fact=index
-            )
+            Event("passing", fact.ts, fact.seq, record.life, fact.dst_version, record.weight, delta, fact=index)
         )
         return record
 
@@ -204,6 +206,17 @@ class Pair:
             record.dst_version, record.desired_sig = fact.promoted_to, None
         self._enter(record, state, fact.ts, fact.seq)
         return event
+
+    def take_over(self, fact: Fact, imported: Record, index: int | None = 0) -> None:
+        """A record that lived elsewhere comes in as it stood; where one is there already, the two become one."""
+        record = replace(imported, life=self.births)
+        self.births += 1
+        self._keep_number(record.life, fact)
+        self.events.append(
+            Event(fact.kind, fact.ts, fact.seq, record.life, record.dst_version, record.weight,
+                  new_state=record.state, fact=index)
+        )  # fmt: skip
+        self._enter(record, record.state, fact.ts, fact.seq)
 
     def refusal(self, record: Record, fact: Fact) -> str | None:
         """Why the rules refuse to do this to a record; None if they do not."""
@@ -325,9 +338,7 @@ class Pair:
         floor = live_floor(record.state, self.params)
         if self._faded(record, self.ticks[until - 1]) >= floor:
             return None
-        return bisect_left(
-            range(until), True, lo=since, key=lambda tick: self._faded(record, self.ticks[tick]) < floor
-        )
+        return bisect_left(range(until), True, lo=since, key=lambda tick: self._faded(record, self.ticks[tick]) < floor)
 
     @staticmethod
     def _faded(record: Record, now: int) -> float:

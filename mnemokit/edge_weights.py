@@ -109,4 +109,4 @@ def decay(mnests: pl.DataFrame, *, at: Instant) -> pl.DataFrame:
         raise InvalidInput(f"a frame of mnests needs {', '.join(missing)}; it has {', '.join(mnests.columns)}")
     if "untimed" in mnests.columns:
         return mnests.with_columns(weight_at(moment))
-    return mnests.with_columns(untimed=pl.lit(False)).with_columns(weight_at(moment)).drop("untimed")  # noqa: FBT003
+    return mnests.with_columns(untimed=pl.lit(False)).with_columns(weight_at(moment)).drop("untimed")

@@ -1,7 +1,7 @@
 """Procedures in files: the exchange frame as JSON lines or as Parquet.
 
-A record is a reasonlet, a lineage's high-water mark, a run, a verdict, a recall, or a row that a recall showed. One frame
-holds them all, with the columns of every kind; in JSON lines a record has the columns of its kind only.
+A record is a reasonlet, a lineage's high-water mark, a run, a verdict, a recall, or a row that a recall showed. One
+frame holds them all, with the columns of every kind; in JSON lines a record has the columns of its kind only.
 """
 
 from __future__ import annotations
@@ -171,10 +171,10 @@ def _read_line(path: Path, number: int, line: str) -> dict[str, object]:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise CorruptLog(f"{place}: this is no JSON ({error}); nothing was written") from None
-    columns = KINDS.get(record.get("record")) if isinstance(record, dict) else None
+    found = cast("dict[str, object]", record) if isinstance(record, dict) else dict[str, object]()
+    columns = KINDS.get(str(found.get("record")))
     if columns is None:
         raise CorruptLog(f"{place}: this is no record of {', '.join(KINDS)}; nothing was written")
-    found = cast("dict[str, object]", record)
     missing = [name for name in columns if name not in found]
     if missing:
         raise CorruptLog(f"{place}: the {found['record']} has no {', '.join(missing)}; nothing was written")

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
+Schema = dict[str, pl.DataType]
+
 INSTANT = pl.Datetime("us", "UTC")
 TAGS = pl.List(pl.String())
 
-EDGES = {"edge_no": pl.Int32(), "pair_no": pl.Int32(), "dst_version": pl.String()}
+EDGES: Schema = {"edge_no": pl.Int32(), "pair_no": pl.Int32(), "dst_version": pl.String()}
 """What a fold has to know of each edge: its pair, and the destination's version (null: there is none yet)."""
 
-FACTS = {
+FACTS: Schema = {
     "edge_no": pl.Int32(),
     "ts": INSTANT,
     "seq": pl.Int64(),
@@ -28,7 +30,7 @@ FACTS = {
 }
 """Facts to fold; all but edge_no and ts may be missing. mnest_no: the record that held it so far."""
 
-RECORDS = {
+RECORDS: Schema = {
     "life": pl.Int32(),
     "edge_no": pl.Int32(),
     "weight": pl.Float64(),
@@ -43,7 +45,7 @@ RECORDS = {
     "untimed": pl.Boolean(),
 }
 
-OUTCOMES = {
+OUTCOMES: Schema = {
     "row": pl.UInt32(),
     "edge_no": pl.Int32(),
     "life": pl.Int32(),
@@ -53,7 +55,7 @@ OUTCOMES = {
 }
 """What each fact did, by its row in the facts. life is null where it had no effect."""
 
-DERIVED = {
+DERIVED: Schema = {
     "kind": pl.String(),
     "ts": INSTANT,
     "seq": pl.Int64(),
@@ -66,7 +68,7 @@ DERIVED = {
     "detail": pl.String(),
 }
 
-LIVES = {
+LIVES: Schema = {
     "life": pl.Int32(),
     "edge_no": pl.Int32(),
     "mnest_no": pl.Int32(),
@@ -89,7 +91,7 @@ class Folded:
     nights: pl.DataFrame
 
 
-def with_schema(frame: pl.DataFrame, schema: dict[str, pl.DataType]) -> pl.DataFrame:
+def with_schema(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """These columns, in this order and of these types."""
     return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 

@@ -89,7 +89,7 @@ def fold_rows(rows: Rows, ticks: Ints, params: EdgeParams) -> Trajectory:
     opened[rows.first] = True
     with np.errstate(invalid="ignore"):  # 0 * inf: a weight of nothing that no ager looks at
         _run_lanes(rows, keep, hold, weight, opened, params)
-    delta = _net_change(rows, hold, weight, opened, params)
+    delta = _net_change(hold, weight, opened, params)
     return Trajectory(weight, delta, opened)
 
 
@@ -103,9 +103,7 @@ def last_tick(ticks: Ints, ts: Ints) -> Ints:
     return np.searchsorted(ticks, ts, side="right") - 1
 
 
-def first_tick_below(
-    weight: Floats, since: Ints, decay_lambda: Floats, floor: Floats, ticks: Ints
-) -> Ints:
+def first_tick_below(weight: Floats, since: Ints, decay_lambda: Floats, floor: Floats, ticks: Ints) -> Ints:
     """Index of the first tick at which each fading weight is below its floor; ``len(ticks)`` where it never is.
 
     Args:
@@ -177,9 +175,7 @@ def _fading(rows: Rows, ticks: Ints) -> tuple[Floats, Floats]:
     return keep, hold
 
 
-def _run_lanes(
-    rows: Rows, keep: Floats, hold: Floats, weight: Floats, opened: Flags, params: EdgeParams
-) -> None:
+def _run_lanes(rows: Rows, keep: Floats, hold: Floats, weight: Floats, opened: Flags, params: EdgeParams) -> None:
     """Fill ``weight`` and ``opened`` behind each edge's first row."""
     begin, end, edge, chained = _cut_into_lanes(rows)
     start = np.where(chained, params.max_weight, rows.start[edge])
@@ -259,13 +255,10 @@ def _step_again(
         row, now, end, floor = row[on], now[on], end[on], floor[on]
 
 
-def _net_change(
-    rows: Rows, hold: Floats, weight: Floats, opened: Flags, params: EdgeParams
-) -> Floats:
+def _net_change(hold: Floats, weight: Floats, opened: Flags, params: EdgeParams) -> Floats:
     """The weight after each row less the stored weight before it, which the last ager brought up to date."""
     before = np.empty(len(weight))
     before[1:] = weight[:-1]
     before[:1] = 0.0
     before *= np.where(np.isinf(hold), 1.0, hold)
-    delta = np.where(opened, params.start_weight, weight - before)
-    return delta
+    return np.where(opened, params.start_weight, weight - before)

@@ -12,7 +12,7 @@ import polars as pl
 from mnemokit.edge_life import MERGE_SEQ, NEW, Event, Fact, Pair, Record
 from mnemokit.fold_frames import DERIVED, INSTANT, LIVES, NIGHTS, OUTCOMES, RECORDS, Folded
 from mnemokit.fold_kernel import Ints
-from mnemokit.instants import from_us
+from mnemokit.instants import as_utc, from_us, to_us
 from mnemokit.records import EdgeParams
 
 Row = dict[str, Any]  # a row of a frame, whose columns have many types
@@ -56,6 +56,7 @@ def fold_one_by_one(
 def fact_of(row: Row, params: EdgeParams) -> Fact:
     """A row of ``FACTS``, with its edge's dst_version, as a fact."""
     kind = row.get("kind") or "passing"
+    detail: Row = json.loads(row["detail"]) if kind in ("promote", "import") else {}
     rate = row.get("decay_lambda")
     seq = row.get("seq")
     return Fact(
@@ -69,8 +70,27 @@ def fact_of(row: Row, params: EdgeParams) -> Fact:
         untimed=bool(row.get("untimed")),
         old_state=row.get("old_state"),
         new_state=row.get("new_state"),
-        promoted_to=row.get("detail") if kind == "promote" else None,
+        promoted_to=detail.get("dst_version"),
+        imported=_imported(row, detail) if kind == "import" else None,
         mnest_no=row.get("mnest_no"),
+    )
+
+
+def _imported(row: Row, detail: Row) -> Record:
+    """The record that an import brings; its detail tells what the fact's own columns do not."""
+    return Record(
+        life=0,
+        dst_version=row["dst_version"],
+        state=row["new_state"],
+        weight=detail["weight"],
+        uses=detail["uses"],
+        ts_first=to_us(as_utc(detail["ts_first"])),
+        ts_last=row["ts_us"],
+        ts_used=to_us(as_utc(detail["ts_used"])),
+        decay_lambda=row["decay_lambda"],
+        tags=tuple(row["tags"] or ()),
+        desired_sig=row["desired_sig"],
+        untimed=False,
     )
 
 
@@ -94,9 +114,7 @@ def record_of(row: Row) -> Record:
 
 def last_state_of(record: Record) -> str:
     """What a purge tells of the record that it ends, as JSON: as ``fold_frames.last_state`` does for frames."""
-    first, used = (
-        from_us(ts).strftime("%Y-%m-%dT%H:%M:%S.%f+00:00") for ts in (record.ts_first, record.ts_used)
-    )
+    first, used = (from_us(ts).strftime("%Y-%m-%dT%H:%M:%S.%f+00:00") for ts in (record.ts_first, record.ts_used))
     told = {
         "uses": record.uses,
         "ts_first": first,
@@ -111,9 +129,7 @@ def last_state_of(record: Record) -> str:
 def _by_pair(frame: pl.DataFrame, edges: pl.DataFrame, order: Sequence[str]) -> dict[int, list[Row]]:
     """Rows of each pair, in order, with the destination's version, and instants also in microseconds."""
     in_us = [
-        pl.col(name).dt.timestamp("us").alias(f"{name}_us")
-        for name, dtype in frame.schema.items()
-        if dtype == INSTANT
+        pl.col(name).dt.timestamp("us").alias(f"{name}_us") for name, dtype in frame.schema.items() if dtype == INSTANT
     ]
     rows = frame.with_columns(in_us).join(edges, on="edge_no", how="inner").sort("pair_no", *order)
     found: dict[int, list[Row]] = {}

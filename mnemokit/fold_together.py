@@ -28,6 +28,7 @@ class _Sorted:
 def fold_together(
     facts: pl.DataFrame, edges: pl.DataFrame, ticks: Ints, params: EdgeParams, prior: pl.DataFrame | None
 ) -> Folded:
+    """Fold passings of all edges at once; arguments and result as for ``fold_edges``."""
     edges = edges.sort("edge_no")
     carried = None
     if prior is not None:
@@ -39,22 +40,20 @@ def fold_together(
         first=rows.first,
         ts=rows.ts,
         decay_lambda=_first_values(facts, carried, rows, "decay_lambda", params.decay_lambda),
-        floor=np.where(
-            proto, floor_of(params.purge_below, params), floor_of(params.demote_below, params)
-        )[at_first],
+        floor=np.where(proto, floor_of(params.purge_below, params), floor_of(params.demote_below, params))[at_first],
         untimed=_untimed(facts, carried, rows),
         start=_start_weights(carried, rows, params),
     )
     path = fold_rows(kernel_rows, ticks, params)
     lives = _lives(facts, edges, carried, rows, kernel_rows, path.weight, path.opened, ticks)
-    life_of_row = np.cumsum(path.opened, dtype=np.int32) - 1
+    life_of_row = np.cumsum(path.opened) - 1
     kept = rows.source >= 0
     whole = bool(kept.all())
     outcomes = pl.DataFrame(
         {
             "row": (rows.source if whole else rows.source[kept]).astype(np.uint32),
             "edge_no": edges["edge_no"].gather(rows.edge if whole else rows.edge[kept]),
-            "life": life_of_row if whole else life_of_row[kept],
+            "life": (life_of_row if whole else life_of_row[kept]).astype(np.int32),
             "weight": path.weight if whole else path.weight[kept],
             "delta": path.delta if whole else path.delta[kept],
         }
@@ -288,9 +287,7 @@ def _settle(
         [
             live.select("life", "edge_no", "mnest_no", pl.col("life").alias("record"), "first_row"),
             purged.select("life", "edge_no", "mnest_no", pl.lit(None, pl.Int32()).alias("record"), "first_row"),
-            members.join(names, on="edge_no", how="left").select(
-                "life", "edge_no", "mnest_no", "record", "first_row"
-            ),
+            members.join(names, on="edge_no", how="left").select("life", "edge_no", "mnest_no", "record", "first_row"),
         ]
     ).with_columns(first_row=pl.when(pl.col("first_row") >= 0).then("first_row").cast(pl.UInt32))
     merges = _merges(members)
@@ -377,7 +374,7 @@ def _nights(lives: pl.DataFrame, rows: Rows, life_of_row: Ints, ticks: Ints) -> 
         # Only the stretches between a timed row and the next row, or the life's end, are looked at.
         timed = np.flatnonzero(~rows.untimed)
         following = np.append(rows.ts[1:], 0)
-        is_last = np.append(np.diff(life_of_row) != 0, True)  # noqa: FBT003
+        is_last = np.append(np.diff(life_of_row) != 0, True)
         since = np.searchsorted(ticks, rows.ts[timed], side="right")
         before_next = np.searchsorted(ticks, following[timed], side="right")
         until = np.where(is_last[timed], last[life_of_row[timed]] + 1, before_next)

@@ -47,11 +47,11 @@ class ForgetReceipt:
     def __str__(self) -> str:
         """One line for a person to read."""
         line = (
-            f"{self.changes:,} memory writes in {self.sessions:,} sessions blanked, "
-            f"{self.traces:,} traces gone for good, {self.copies:,} copies in other people's writes blanked"
+            f"sessions: {self.sessions:,}; memory writes blanked: {self.changes:,}; traces gone for good: "
+            f"{self.traces:,}; other people's writes with a copy blanked: {self.copies:,}"
         )
         if self.not_undone:
-            line += f"; {len(self.not_undone):,} writes reached outside the store and were not undone there"
+            line += f"; writes that reached outside the store and were not undone there: {len(self.not_undone):,}"
         return line
 
 
@@ -64,7 +64,7 @@ class ForgottenEverywhere:
 
     def __str__(self) -> str:
         """Two lines for a person to read."""
-        return f"memory writes: {self.writes}\nprocedures and turns: {self.procedures}"
+        return f"{self.writes}\n{self.procedures}"
 
 
 class _Forgets(Protocol):

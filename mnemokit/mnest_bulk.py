@@ -19,7 +19,7 @@ from mnemokit import mnest_tables as tables
 from mnemokit.edge_fold import fold_edges
 from mnemokit.edge_weights import live_floor
 from mnemokit.errors import InvalidInput
-from mnemokit.fold_frames import EDGES, INSTANT, NIGHTS, OUTCOMES, Folded
+from mnemokit.fold_frames import EDGES, INSTANT, NIGHTS, Folded, Schema
 from mnemokit.fold_kernel import Ints
 from mnemokit.instants import EPOCH, from_us, to_us
 from mnemokit.records import EdgeParams, MnestState, params_to_json
@@ -79,9 +79,7 @@ def ingest(
     return apply(con, params, facts, ticks, kind=kind)
 
 
-def withdraw(
-    con: Connection, params: EdgeParams, turn_nos: pl.DataFrame, ticks_now: Sequence[datetime]
-) -> int:
+def withdraw(con: Connection, params: EdgeParams, turn_nos: pl.DataFrame, ticks_now: Sequence[datetime]) -> int:
     """Take passings back, as if they had never been, and leave only the daily ticks that remain.
 
     Args:
@@ -120,7 +118,9 @@ def withdraw_passings(con: Connection, params: EdgeParams, passings: pl.DataFram
         passings: Columns turn_no, src_executor, src_version, dst_executor, dst_version and times: how many of the
             passings that this turn made over this edge go, the last ones first.
     """
-    gone = passings.select(pl.col("turn_no").cast(pl.Int64), tables.number_edges(con, passings).alias("edge_no"), "times")
+    gone = passings.select(
+        pl.col("turn_no").cast(pl.Int64), tables.number_edges(con, passings).alias("edge_no"), "times"
+    )
     edges = _with_acted_pairs(con, tables.edge_frame(gone["edge_no"]))
     with lend(con, lent_gone=gone):
         con.execute(query("mnest_withdraw_passings"))
@@ -176,7 +176,7 @@ class _Done:
     nights: pl.DataFrame
 
 
-TOLD = {"row": pl.UInt32(), "mnest_id": pl.String(), "weight": pl.Float64(), "refusal": pl.String()}
+TOLD: Schema = {"row": pl.UInt32(), "mnest_id": pl.String(), "weight": pl.Float64(), "refusal": pl.String()}
 
 
 def _late_edges(con: Connection, facts: pl.DataFrame, new: Ints, newest: datetime) -> pl.DataFrame:
@@ -231,16 +231,16 @@ def _refold(
     return _Done(_tell(folded, numbers, rows, stored), folded.nights)
 
 
-def _go_on(
-    con: Connection, params: EdgeParams, edges: pl.DataFrame, new_facts: pl.DataFrame, ticks: Ints
-) -> _Done:
+def _go_on(con: Connection, params: EdgeParams, edges: pl.DataFrame, new_facts: pl.DataFrame, ticks: Ints) -> _Done:
     """Go on from the records of these edges."""
     prior = tables.records_of(con, edges)
     known = tables.pair_edges(con, edges).join(edges, on="edge_no", how="semi")
     old_lives = tables.lives_of(con, edges)
     ids = dict(old_lives.select("mnest_no", "mnest_id").iter_rows())
     facts = new_facts.drop("row")
-    folded = fold_edges(facts, known.select(list(EDGES)), ticks, params, prior=prior if prior.height else None, names=ids)
+    folded = fold_edges(
+        facts, known.select(list(EDGES)), ticks, params, prior=prior if prior.height else None, names=ids
+    )
     numbers = tables.write_continued(con, folded, facts, old_lives)
     return _Done(_tell(folded, numbers, new_facts["row"], 0), folded.nights)
 
@@ -302,9 +302,7 @@ def _set_daily_ticks(con: Connection, params: EdgeParams, ticks: Sequence[dateti
     """Make the daily ticks exactly these."""
     kept = pl.DataFrame({"ts_ager": list(ticks)}, schema={"ts_ager": INSTANT}).unique()
     with lend(con, lent_ticks=kept):
-        con.execute(
-            "DELETE FROM ager_runs WHERE kind = 'daily' AND ts_ager NOT IN (SELECT ts_ager FROM lent_ticks)"
-        )
+        con.execute("DELETE FROM ager_runs WHERE kind = 'daily' AND ts_ager NOT IN (SELECT ts_ager FROM lent_ticks)")
         new = fetch(con, "SELECT ts_ager FROM lent_ticks ANTI JOIN ager_runs USING (ts_ager) ORDER BY ts_ager")
     if new.height:
         tables.add_ticks(con, new, "daily", params_to_json(params), 0.0)

@@ -56,13 +56,11 @@ def record_passing(con: Connection, params: EdgeParams, given: Passing, key_hash
 def _pass_now(con: Connection, params: EdgeParams, given: Passing) -> str | None:
     """One passing that nothing stored is later than; None if something is."""
     ts = to_us(given.ts)
-    rows = con.execute(
-        query("mnest_point_edge"),
-        {"src": given.src, "src_version": given.src_version, "dst": given.dst, "dst_version": given.dst_version},
-    ).fetchall()
-    edge_no, acted, newest = rows[0]
-    if max(acted or ts, newest or ts) > ts:
+    newest = con.execute("SELECT max(epoch_us(ts_ager)) FROM ager_runs").fetchall()[0][0]
+    edges = con.execute(query("mnest_point_pair"), [given.src, given.src_version, given.dst]).fetchall()
+    if any(later is not None and later > ts for later in (newest, *(acted for _, _, acted in edges))):
         return None
+    edge_no = next((number for number, version, _ in edges if version == given.dst_version), None)
     pair = Pair(params)
     stored: tuple[int, str] | None = None
     if edge_no is None:
@@ -86,7 +84,18 @@ def _pass_now(con: Connection, params: EdgeParams, given: Passing) -> str | None
             if used > ts:
                 return None
             record = Record(
-                0, given.dst_version, state.value, weight, uses, first, last, used, rate, tuple(tags), signature, untimed
+                0,
+                given.dst_version,
+                state.value,
+                weight,
+                uses,
+                first,
+                last,
+                used,
+                rate,
+                tuple(tags),
+                signature,
+                untimed,
             )
             pair.load(record, mnest_no)
             stored = (mnest_no, mnest_id)
@@ -128,9 +137,7 @@ def _pass_now(con: Connection, params: EdgeParams, given: Passing) -> str | None
     return stored[1]
 
 
-def _insert_record(
-    con: Connection, record: Record, edge_no: int, named: tuple[int, str], given: Passing
-) -> None:
+def _insert_record(con: Connection, record: Record, edge_no: int, named: tuple[int, str], given: Passing) -> None:
     mnest_no, mnest_id = named
     con.execute("INSERT INTO mnest_lives VALUES (?, ?, ?, ?)", [mnest_no, mnest_id, edge_no, mnest_no])
     con.execute(
@@ -189,7 +196,6 @@ class Act:
     reason: str | None
     ts: datetime
     dst_version: str | None = None
-    detail: str | None = None
 
 
 def act(con: Connection, params: EdgeParams, given: Act) -> None:
@@ -205,7 +211,7 @@ def act(con: Connection, params: EdgeParams, given: Act) -> None:
     if given.kind == "promote":
         # The edge to the version that exists now has to be known before its proto can become it.
         tables.edges_for(con, frame.with_columns(dst_version=pl.lit(given.dst_version)))
-    detail = given.dst_version if given.kind == "promote" else given.detail
+    detail = json.dumps({"dst_version": given.dst_version}) if given.kind == "promote" else None
     facts = pl.DataFrame(
         [
             {
@@ -226,6 +232,34 @@ def act(con: Connection, params: EdgeParams, given: Act) -> None:
     refusal = bulk.apply(con, params, facts).outcomes["refusal"].item()
     if refusal is not None:
         raise Conflict(f"{given.mnest_id}: {refusal}; nothing was written")
+
+
+def supersede_version(
+    con: Connection, params: EdgeParams, executor: str, old: str, new: str, reason: str | None, ts: datetime
+) -> int:
+    """Supersede every active or decaying edge from or to a version; returns how many."""
+    from_it = (pl.col("src_executor") == executor) & (pl.col("src_version") == old)
+    to_it = (pl.col("dst_executor") == executor) & (pl.col("dst_version") == old)
+    ended = pl.col("state").is_in([MnestState.ACTIVE.value, MnestState.DECAYING.value])
+    records = mnests_at(con, params, ts, executor).filter((from_it | to_it) & ended)
+    if not records.height:
+        return 0
+    first = take_numbers(con, "seq", records.height)
+    numbers = tables.numbers_of(con, records["mnest_id"])
+    facts = records.select(
+        edge_no=tables.number_edges(con, records),
+        mnest_no=numbers,
+        ts=pl.lit(ts, INSTANT),
+        seq=pl.int_range(first, first + pl.len()),
+        kind=pl.lit("transition"),
+        old_state="state",
+        new_state=pl.lit(MnestState.SUPERSEDED.value),
+        reason=pl.lit(reason, pl.String()),
+        detail=pl.lit(json.dumps({"executor": executor, "superseded_by": new})),
+        decay_lambda=pl.lit(None, pl.Float64()),
+    )
+    done = bulk.apply(con, params, facts).outcomes
+    return int(done["refusal"].null_count())
 
 
 def _record_then(con: Connection, params: EdgeParams, given: Act) -> dict[str, str]:
@@ -289,6 +323,3 @@ def _outlook(con: Connection, params: EdgeParams, now: datetime) -> dict[str, in
         "archive_floor": floor_of(params.purge_below, params),
     }
     return fetch(con, query("mnest_outlook"), bound).row(0, named=True)
-
-
-

@@ -14,7 +14,7 @@ import polars as pl
 from mnemokit import mnest_tables as tables
 from mnemokit.edge_fold import fold_edges
 from mnemokit.edge_weights import weight_at
-from mnemokit.fold_frames import EDGES
+from mnemokit.fold_frames import EDGES, with_schema
 from mnemokit.frames import conform, schema_of
 from mnemokit.instants import to_us
 from mnemokit.records import EdgeParams, MnestState
@@ -76,9 +76,7 @@ class MnestStats:
     superseded: int
 
 
-def mnests_at(
-    con: Connection, params: EdgeParams, at: datetime | None, executor: str | None = None
-) -> pl.DataFrame:
+def mnests_at(con: Connection, params: EdgeParams, at: datetime | None, executor: str | None = None) -> pl.DataFrame:
     """Records as they stand or as of an instant, all or those from and to an executor: the public columns."""
     if at is not None and _is_past(con, at):
         return _records_then(con, params, at, executor)
@@ -89,7 +87,8 @@ def mnests_at(
 def one_record(frame: pl.DataFrame) -> Mnest:
     """The only row of a frame of mnests."""
     row = frame.row(0, named=True)
-    return Mnest(**{**row, "tags": tuple(row["tags"])})
+    row["tags"] = tuple(row["tags"])
+    return Mnest(**row)
 
 
 def summarise(frame: pl.DataFrame, executor: str) -> ExecutorSummary:
@@ -125,7 +124,7 @@ def _records_then(con: Connection, params: EdgeParams, at: datetime, executor: s
     edges = fetch(con, query("mnest_edges_begun"), {"executor": executor})
     folded = fold_edges(
         tables.facts_of(con, edges.select("edge_no"), at),
-        edges.select(list(EDGES)).cast(EDGES),
+        with_schema(edges, EDGES),
         _ticks_until(con, at),
         params,
     )

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from mnemokit.edge_keys import KEYS, number_keys
-from mnemokit.fold_frames import INSTANT, TAGS, Folded
+from mnemokit.fold_frames import INSTANT, TAGS, Folded, Schema
 from mnemokit.fold_kernel import Ints
 from mnemokit.store import Connection, fetch, lend, new_ids, query, take_numbers
 
-HISTORY = {
+HISTORY: Schema = {
     "seq": pl.Int64(),
     "edge_no": pl.Int32(),
     "mnest_no": pl.Int32(),
@@ -32,6 +32,18 @@ HISTORY = {
     "detail": pl.String(),
 }
 """Facts as they are stored; mnest_no is null for a fact that is new."""
+
+QUERY_USES: Schema = {
+    "query": pl.String(),
+    "tool": pl.String(),
+    "args_shape": pl.String(),
+    "uses": pl.Int64(),
+    "ok": pl.Int64(),
+    "fail": pl.Int64(),
+    "ts_first": INSTANT,
+    "ts_last": INSTANT,
+}
+"""Columns of uses of canonical queries."""
 
 DELETE_EDGES = (
     "DELETE FROM mnests WHERE edge_no IN (SELECT edge_no FROM lent_edges)",
@@ -106,6 +118,14 @@ def lives_of(con: Connection, edges: pl.DataFrame) -> pl.DataFrame:
     """Every life that these edges ever had: mnest_no, mnest_id, edge_no, record_no."""
     with lend(con, lent_edges=edges):
         return fetch(con, query("mnest_lives_of"))
+
+
+def numbers_of(con: Connection, mnest_ids: pl.Series) -> pl.Series:
+    """The numbers of these records, in their order."""
+    lives = fetch(con, "SELECT mnest_no, mnest_id FROM mnest_lives WHERE list_contains($ids, mnest_id)",
+                  {"ids": mnest_ids.to_list()})  # fmt: skip
+    found = mnest_ids.to_frame("mnest_id").join(lives, on="mnest_id", how="left", maintain_order="left")
+    return found["mnest_no"].cast(pl.Int32)
 
 
 def add_ticks(con: Connection, nights: pl.DataFrame, kind: str, params_json: str, seconds: float) -> None:
@@ -201,9 +221,7 @@ def _insert_lives(con: Connection, folded: Folded, numbers: Written, chosen: pl.
             con.execute("INSERT INTO mnest_lives BY NAME SELECT * FROM lent_lives")
 
 
-def _insert_records_and_events(
-    con: Connection, folded: Folded, facts: pl.DataFrame, numbers: Written
-) -> None:
+def _insert_records_and_events(con: Connection, folded: Folded, facts: pl.DataFrame, numbers: Written) -> None:
     records = folded.records.with_columns(mnest_no=numbers.mnest_no.gather(folded.records["life"]))
     if records.height:
         with lend(con, lent_records=records):
@@ -223,7 +241,7 @@ def _fact_events(folded: Folded, facts: pl.DataFrame, numbers: Written) -> pl.Da
         if name not in ("mnest_no", "kind", "edge_no", "untimed")
     ]
     kind = facts["kind"].gather(rows) if "kind" in facts.columns else pl.lit("passing").alias("kind")
-    untimed = facts["untimed"].gather(rows) if "untimed" in facts.columns else pl.lit(False).alias("untimed")  # noqa: FBT003
+    untimed = facts["untimed"].gather(rows) if "untimed" in facts.columns else pl.lit(False).alias("untimed")
     events = told.select("edge_no", "weight", "delta", kind, untimed, *columns,
                          numbers.mnest_no.gather(told["life"]).alias("mnest_no"))  # fmt: skip
     if told["life"].null_count():
@@ -234,7 +252,10 @@ def _fact_events(folded: Folded, facts: pl.DataFrame, numbers: Written) -> pl.Da
 
 def _derived_events(folded: Folded, numbers: Written) -> pl.DataFrame:
     derived = folded.derived
-    joined = numbers.mnest_id.gather(derived["other"])
+    joined = derived.select(into=numbers.mnest_id.gather(derived["other"]))
+    joined = joined.select(
+        pl.when(pl.col("into").is_not_null()).then(pl.struct("into").struct.json_encode())
+    ).to_series()
     return derived.select(
         "seq",
         "edge_no",
@@ -245,7 +266,7 @@ def _derived_events(folded: Folded, numbers: Written) -> pl.DataFrame:
         "new_state",
         numbers.mnest_no.gather(derived["life"]).alias("mnest_no"),
         pl.coalesce("detail", joined).alias("detail"),
-        untimed=pl.lit(False),  # noqa: FBT003
+        untimed=pl.lit(False),
         **{
             name: pl.lit(None)
             for name in ("delta", "turn_no", "turn_id", "decay_lambda", "tags", "desired_sig", "reason")

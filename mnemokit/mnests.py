@@ -6,15 +6,19 @@ work. ``ingest``, ``withdraw`` and ``withdraw_passings`` are its bulk doors, for
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
 
 import polars as pl
 
+from mnemokit import metnos
 from mnemokit import mnest_calls as calls
+from mnemokit.edge_weights import LIVE_STATES, floor_of
 from mnemokit.errors import InvalidInput, NotFound
 from mnemokit.frames import conform
 from mnemokit.instants import Instant, as_utc, at_or_now
+from mnemokit.metnos import MetnosReport
 from mnemokit.mnest_bulk import ingest, withdraw, withdraw_passings
 from mnemokit.mnest_names import Signature, checked_name, checked_rate, checked_signature, checked_tags
 from mnemokit.mnest_reads import (
@@ -27,24 +31,20 @@ from mnemokit.mnest_reads import (
     one_record,
     summarise,
 )
-from mnemokit.edge_weights import LIVE_STATES, floor_of
+from mnemokit.mnest_views import MnestViews
 from mnemokit.records import AgerStats, MnestState
-from mnemokit.store import Connection, Store, fetch, query
+from mnemokit.store import Connection, fetch, query
 
 __all__ = ["Mnests", "ingest", "withdraw", "withdraw_passings"]
 
 
-class Mnests:
+class Mnests(MnestViews):
     """Weighted edges between executors: telemetry that a caller passed one's output to another.
 
     Every read takes ``at``: left out, the store as it stands (column ``weight_at`` equals ``weight``); given, the store
     as of that instant, with ``weight_at`` what each weight has faded to by then, which is what filters, order and means
     go by.
     """
-
-    def __init__(self, store: Store) -> None:
-        """Hang the edge memory on a store."""
-        self._store = store
 
     # Writing ---------------------------------------------------------------------------------------------------
 
@@ -119,9 +119,7 @@ class Mnests:
 
         def work(con: Connection) -> str:
             # Without an instant the present is taken inside the transaction, so that writers at once are in order.
-            given = calls.Passing(
-                src, src_version, dst, version, rate, labels, signature, turn, at_or_now(moment)
-            )
+            given = calls.Passing(src, src_version, dst, version, rate, labels, signature, turn, at_or_now(moment))
             return calls.record_passing(con, params, given, key_hash)
 
         return self._store.write(work)
@@ -146,9 +144,7 @@ class Mnests:
         params = self._store.edge_params
         return self._store.write(lambda con: calls.run_ager(con, params, at_or_now(moment, "now")))
 
-    def transition_state(
-        self, mnest_id: str, state: str, reason: str | None = None, at: Instant | None = None
-    ) -> None:
+    def transition_state(self, mnest_id: str, state: str, reason: str | None = None, at: Instant | None = None) -> None:
         """Give a record another state by hand.
 
         Args:
@@ -191,6 +187,47 @@ class Mnests:
             Conflict: If it is no proto, or there is an active edge to that version already; the message names both.
         """
         self._act("promote", mnest_id, MnestState.ACTIVE, reason, at, checked_name(dst_version, "dst_version"))
+
+    def supersede_version(
+        self,
+        executor: str,
+        old_version: str,
+        new_version: str,
+        reason: str | None = None,
+        at: Instant | None = None,
+    ) -> int:
+        """A newer version takes an older one's place: every active or decaying edge from or to the old one ends.
+
+        Args:
+            executor: The executor.
+            old_version: The version that is replaced.
+            new_version: The version that replaces it; the history of each edge names it.
+            reason: Why.
+            at: When; the present if left out.
+
+        Returns:
+            How many records became superseded.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0")
+            ...     mem.mnests.supersede_version("buy", "1.0", "1.1", reason="released")
+            1
+        """
+        name, old = checked_name(executor, "executor"), checked_name(old_version, "old_version")
+        new = checked_name(new_version, "new_version")
+        if old == new:
+            raise InvalidInput(f"{name} {old} cannot supersede itself; nothing was written")
+        moment = None if at is None else as_utc(at)
+        params = self._store.edge_params
+        return self._store.write(
+            lambda con: calls.supersede_version(con, params, name, old, new, reason, at_or_now(moment))
+        )
+
+    def import_metnos(self, path: str | os.PathLike[str]) -> MetnosReport:
+        """Take over the edge store of a Metnos system, with ids and history; see ``mnemokit.metnos``."""
+        return metnos.take_over(self._store, path)
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -247,19 +284,21 @@ class Mnests:
         with self._store.read() as con:
             if not con.execute("SELECT 1 FROM mnest_lives WHERE mnest_id = ?", [mnest_id]).fetchall():
                 raise NotFound(calls.missing(con, mnest_id))
-            return conform(
-                fetch(con, query("mnest_events_of"), {"mnest_id": mnest_id, "at": moment}), MNEST_EVENTS
-            )
+            return conform(fetch(con, query("mnest_events_of"), {"mnest_id": mnest_id, "at": moment}), MNEST_EVENTS)
 
     def top_outgoing(self, executor: str, k: int = 10, at: Instant | None = None) -> pl.DataFrame:
         """The heaviest active and proto edges from an executor, whatever its version; ties by name and version."""
         chosen = (pl.col("src_executor") == executor) & pl.col("state").is_in(LIVE_STATES)
-        return _heaviest(self._records(at, executor).filter(chosen), "dst_executor", "dst_version", "src_version").head(k)
+        return _heaviest(self._records(at, executor).filter(chosen), "dst_executor", "dst_version", "src_version").head(
+            k
+        )
 
     def top_incoming(self, executor: str, k: int = 10, at: Instant | None = None) -> pl.DataFrame:
         """The heaviest active edges to an executor, whatever its version; ties by name and version."""
         chosen = (pl.col("dst_executor") == executor) & (pl.col("state") == MnestState.ACTIVE.value)
-        return _heaviest(self._records(at, executor).filter(chosen), "src_executor", "src_version", "dst_version").head(k)
+        return _heaviest(self._records(at, executor).filter(chosen), "src_executor", "src_version", "dst_version").head(
+            k
+        )
 
     def by_tag(self, tag: str, at: Instant | None = None) -> pl.DataFrame:
         """Records with a tag, in any state, heaviest first."""
@@ -298,11 +337,6 @@ class Mnests:
     def stats(self, at: Instant | None = None) -> MnestStats:
         """How many records there are, in all and by state."""
         return count_states(self._records(at))
-
-    def _records(self, at: Instant | None, executor: str | None = None) -> pl.DataFrame:
-        moment = None if at is None else as_utc(at)
-        with self._store.read() as con:
-            return mnests_at(con, self._store.edge_params, moment, executor)
 
     def _act(
         self,

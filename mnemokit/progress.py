@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 
 class Progress:
-    """Counts rows on a terminal or in a notebook.
+    """Counts rows on a terminal or in a notebook, with their rate and the time left where the end is known.
 
     Args:
         wanted: True shows it, False does not; None shows it where standard error is a terminal, or in a notebook.
@@ -24,7 +23,7 @@ class Progress:
         """Decide whether anybody watches."""
         shown = _attended() if wanted is None else wanted
         self._bar = _bar(what) if shown else None
-        self._task = None if self._bar is None else self._bar.add_task("replay", total=total)
+        self._task = None if self._bar is None else self._bar.add_task(what, total=total)
 
     def advance(self, rows: int) -> None:
         """So many more rows are done."""
@@ -46,11 +45,31 @@ class Progress:
 
 
 def _bar(what: str) -> RichProgress:
-    return RichProgress(
-        TextColumn("{task.description}"),
+    # Loaded only for somebody who watches: it would double the time that importing mnemokit takes.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Count(ProgressColumn):
+        """So many rows, and how many a second."""
+
+        def render(self, task: Task) -> Text:
+            total = "" if task.total is None else f" of {task.total:,.0f}"
+            rate = "" if not task.speed else f", {task.speed:,.0f}/s"
+            return Text(f"{task.completed:,.0f}{total} {what}{rate}")
+
+    return Progress(
+        TextColumn("replay"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(what),
+        Count(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),

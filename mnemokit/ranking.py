@@ -1,7 +1,8 @@
 """How good a procedure is believed to be: its own record, drawn towards a prior that it inherits from its parent.
 
-One SQL text (``sql/rank_rule.sql``) is the rule. It runs inside a store over the store's tables, and in ``rank`` over
-frames that never touch a store.
+Four SQL texts are the rule: ``sql/rank_counted.sql`` (runs and verdicts to records), ``rank_records.sql`` (each with
+its parent's), ``rank_rates.sql`` (priors and rates) and ``rank_best.sql`` (the order). They run inside a store over
+its tables, and in ``rank`` over frames that never touch a store; a recall shares the rates.
 
     own(x)   = (s + k/2) / (n + k)                      s successes among n counted runs
     prior(x) = max(1/2, own(parent)), 1/2 without one   one level, upward only
@@ -16,7 +17,6 @@ from datetime import datetime
 import duckdb
 import numpy as np
 import polars as pl
-from scipy import special
 
 from mnemokit.errors import InvalidInput
 from mnemokit.frames import FLOAT, INSTANT, INT, TEXT, conform
@@ -101,7 +101,7 @@ def ranked(
     scope: str | None = None,
     among: list[int] | None = None,
 ) -> pl.DataFrame:
-    """Rank the reasonlets that a connection sees, by ``sql/rank_rule.sql``; see ``rank`` for the columns.
+    """Rank the reasonlets that a connection sees; see ``rank`` for the columns.
 
     Args:
         con: A connection that has the tables reasonlets, runs and feedback.
@@ -111,7 +111,7 @@ def ranked(
         among: Only the reasonlets of these ``seq`` numbers, and their parents.
     """
     values = {"at": at, "scope": scope, **rule_values(params)}
-    rule = f"{query('rank_counted')} {query('rank_rule')} {query('rank_best')}"
+    rule = " ".join(query(part) for part in ("rank_counted", "rank_records", "rank_rates", "rank_best"))
     if among is None:
         rows = fetch(con, f"WITH {rule}", values)
     else:
@@ -121,7 +121,7 @@ def ranked(
 
 
 def rule_values(params: RankParams) -> dict[str, object]:
-    """The values that ``sql/rank_rule.sql`` takes from the parameters."""
+    """The values that ``sql/rank_rates.sql`` takes from the parameters."""
     return {"k": float(params.k), "raw": params.parent_rate == "raw"}
 
 
@@ -153,6 +153,8 @@ def beta_interval(alpha: np.ndarray, beta: np.ndarray, mass: float) -> tuple[np.
     spread = (alpha > 0) & (beta > 0)
     inside_alpha, inside_beta = np.where(spread, alpha, 1.0), np.where(spread, beta, 1.0)
     point = np.where(alpha > 0, 1.0, 0.0)
+    from scipy import special
+
     low = special.betaincinv(inside_alpha, inside_beta, tail)
     high = special.betainccinv(inside_alpha, inside_beta, tail)
     return np.where(spread, low, point), np.where(spread, high, point)

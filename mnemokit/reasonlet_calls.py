@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +18,6 @@ from mnemokit.reasonlet_keys import (
     check_recall,
     known_result,
     receipt_of,
-    receipt_text,
     refuse_forgotten,
     refuse_forgotten_key,
 )
@@ -101,7 +102,7 @@ def capture(con: Connection, given: Capture, keyed_hash: KeyedHash) -> Receipt:
     )
     _write_run(con, receipt.run_id, run, seq, settled.place.seq)
     if given.key_hash is not None:
-        remember(con, given.key_hash, "capture", receipt_text(receipt))
+        remember(con, given.key_hash, "capture", json.dumps(dataclasses.asdict(receipt)))
     return receipt
 
 
@@ -115,8 +116,8 @@ def record_run(con: Connection, given: Run, keyed_hash: KeyedHash) -> str:
     """
     known = known_result(con, given.key_hash, "record_run")
     if known is not None:
-        refuse_forgotten_key(con, known, keyed_hash, None, given.subject)
-        return known
+        refuse_forgotten_key(con, known["run_id"], keyed_hash, None, given.subject)
+        return known["run_id"]
     rows = con.execute("SELECT scope, seq FROM reasonlets WHERE reasonlet_id = ?", [given.reasonlet_id]).fetchall()
     if not rows:
         raise NotFound(f"there is no reasonlet {given.reasonlet_id!r}; nothing was written; check the id")
@@ -126,7 +127,7 @@ def record_run(con: Connection, given: Run, keyed_hash: KeyedHash) -> str:
     run_id = new_ids("run_")[0]
     _write_run(con, run_id, given, take_numbers(con, "seq"), reasonlet_no)
     if given.key_hash is not None:
-        remember(con, given.key_hash, "record_run", run_id)
+        remember(con, given.key_hash, "record_run", json.dumps({"run_id": run_id}))
     return run_id
 
 
@@ -140,7 +141,7 @@ def give_feedback(con: Connection, given: Feedback, keyed_hash: KeyedHash) -> st
     """
     known = known_result(con, given.key_hash, "feedback")
     if known is not None:
-        return known
+        return known["feedback_id"]
     rows = con.execute("SELECT seq, reasonlet_no FROM runs WHERE run_id = ?", [given.run_id]).fetchall()
     if not rows:
         raise NotFound(f"there is no run {given.run_id!r}; nothing was written; check the id")
@@ -164,7 +165,7 @@ def give_feedback(con: Connection, given: Feedback, keyed_hash: KeyedHash) -> st
     )
     run_counts.add(con, reasonlet_no, run_counts.verdict_of(con, run_no), instead_of=before)
     if given.key_hash is not None:
-        remember(con, given.key_hash, "feedback", feedback_id)
+        remember(con, given.key_hash, "feedback", json.dumps({"feedback_id": feedback_id}))
     return feedback_id
 
 

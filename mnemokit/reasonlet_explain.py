@@ -64,7 +64,7 @@ def explain(con: Connection, reasonlet_id: str, params: RankParams, at: datetime
             f"there is no reasonlet {reasonlet_id!r}{'' if at is None else f' at {at.isoformat()}'}; check the id"
         )
     numbers = own.row(0, named=True)
-    above = rows.filter(pl.col("reasonlet_id") == numbers["parent_id"])
+    above = rows.filter(pl.col("reasonlet_id").is_in([numbers["parent_id"]]))
     parent = above.row(0, named=True) if above.height else None
     runs = fetch(con, query("runs_of"), {"reasonlet_id": reasonlet_id, "at": at})
     return Explanation(

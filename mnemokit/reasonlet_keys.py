@@ -71,8 +71,8 @@ def checked_provenance(value: object) -> str | None:
     return canonical_json(value, "provenance")
 
 
-def known_result(con: Connection, key_hash: str | None, call: str) -> str | None:
-    """What the call with this key returned first, as it was kept; None if the key is new.
+def known_result(con: Connection, key_hash: str | None, call: str) -> dict[str, str] | None:
+    """What the call with this key returned first, by name; None if the key is new.
 
     Raises:
         Conflict: If the key belongs to another call.
@@ -86,25 +86,12 @@ def known_result(con: Connection, key_hash: str | None, call: str) -> str | None
         raise Conflict(
             f"this key was used for {rows[0][0]} before, not for {call}; nothing was written; use another key"
         )
-    return str(rows[0][1])
+    return json.loads(rows[0][1])
 
 
-def receipt_of(text: str) -> Receipt:
+def receipt_of(values: dict[str, str]) -> Receipt:
     """The receipt that was kept under a key."""
-    values = json.loads(text)
     return Receipt(CaptureKind(values["kind"]), values["reasonlet_id"], values["version"], values["run_id"])
-
-
-def receipt_text(receipt: Receipt) -> str:
-    """A receipt, to be kept under a key."""
-    return json.dumps(
-        {
-            "kind": str(receipt.kind),
-            "reasonlet_id": receipt.reasonlet_id,
-            "version": receipt.version,
-            "run_id": receipt.run_id,
-        }
-    )
 
 
 def refuse_forgotten_key(

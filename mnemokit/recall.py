@@ -124,12 +124,16 @@ def _by_vectors(con: Connection, asked: Asked, embedder: Embedder) -> pl.DataFra
     return _best(con, asked, "recall_vectors", {"embedder": name_of(embedder), "asked": vector})
 
 
+_AS_IT_STANDS = ("recall_records",)
+_AS_OF = ("recall_gate", "rank_counted", "rank_records")
+
+
 def _best(con: Connection, asked: Asked, similarity: str, values: dict[str, object]) -> pl.DataFrame:
     """The best rows by score, among what the named query finds similar."""
-    counted = query("rank_counted_stored" if asked.at is None else "rank_counted")
+    parts = [similarity, *(_AS_IT_STANDS if asked.at is None else _AS_OF), "rank_rates", "recall_best"]
     rows = fetch(
         con,
-        f"WITH {query(similarity)} {counted} {query('rank_rule')} {query('recall_best')}",
+        f"WITH {' '.join(query(part) for part in parts)}",
         {
             "scope": asked.scope,
             "at": asked.at,

@@ -27,6 +27,7 @@ from mnemokit.replay_ticks import Bounds, stored_bounds
 from mnemokit.source_removal import remove_source
 from mnemokit.store import Connection, Store, take_numbers
 from mnemokit.turns.derive import CAPTURES, PASSINGS, CapturesPolicy, PassingsPolicy, needs_values
+from mnemokit.turns.frame import zone_of
 from mnemokit.turns.protocol import TurnBatch
 from mnemokit.turns.reading import PathLike, frame_batches, read_batches
 
@@ -55,6 +56,8 @@ class ReplayOptions:
             raise InvalidInput(f"ager={self.ager!r} is unknown; use 'daily' or None; nothing was read")
         if self.chunk_rows < 1:
             raise InvalidInput(f"chunk_rows must be at least 1, not {self.chunk_rows}; nothing was read")
+        if self.tz is not None:
+            zone_of(self.tz)
         for what, policy, known in (
             ("passings", self.passings, PASSINGS),
             ("captures", self.captures, CAPTURES),
@@ -168,16 +171,18 @@ class _Run:
             raise
         if self.call is None:
             return
-        for piece in replay_captures.slices(self.store, self.call.first_turn_no, sorted(self.counts.sources)):
-            self._note_captures(self.store.write(lambda con, piece=piece: self._capture(con, piece)))
+        if not self.policies.captures_nothing():
+            for piece in replay_captures.slices(self.store, self.call.first_turn_no, sorted(self.counts.sources)):
+                self._note_captures(self.store.write(lambda con, piece=piece: self._capture(con, piece)))
         self.store.write(self._finish)
 
     def all_at_once(self, con: Connection, batches: Iterator[TurnBatch]) -> None:
         for chunk in _chunks(batches, self.options):
             self._note(chunk, *self._commit(con, chunk))
         if self.call is not None:
-            for piece in replay_captures.slices_within(con, self.call.first_turn_no, sorted(self.counts.sources)):
-                self._note_captures(self._capture(con, piece))
+            if not self.policies.captures_nothing():
+                for piece in replay_captures.slices_within(con, self.call.first_turn_no, sorted(self.counts.sources)):
+                    self._note_captures(self._capture(con, piece))
             self._finish(con)
         if self.options.dry_run:
             raise _DryRunEnd("a dry run writes nothing")

@@ -81,7 +81,7 @@ def commit(
     Raises:
         CorruptLog: With ``strict``, if a record cannot be used.
     """
-    distinct = chunk.turns.unique(list(TURN_KEY), keep="first", maintain_order=True)
+    distinct = _without_repeats(chunk.turns)
     kept, forgotten = _without_forgotten(con, store, distinct)
     rejects = pl.concat([chunk.rejects, forgotten]) if forgotten.height else chunk.rejects
     if strict and rejects.height:
@@ -114,6 +114,18 @@ def untimed_instants(seq: pl.Expr) -> pl.Expr:
     return pl.from_epoch(seq, time_unit="us").dt.replace_time_zone("UTC")
 
 
+def _without_repeats(turns: pl.DataFrame) -> pl.DataFrame:
+    """The first row of each turn, in the order of the log."""
+    # Only rows whose hashes meet can be repeats; a log mostly has none, and then no text is compared.
+    suspect = turns.select(key=pl.struct(TURN_KEY).hash()).get_column("key").is_duplicated()
+    if not suspect.any():
+        return turns
+    rows = turns.select(TURN_KEY).with_row_index("row").filter(suspect)
+    repeats = rows.filter(~pl.struct(TURN_KEY).is_first_distinct()).get_column("row")
+    keep = pl.int_range(turns.height, dtype=pl.UInt32, eager=True).is_in(repeats.implode()).not_()
+    return turns.filter(keep)
+
+
 def _without_forgotten(con: Connection, store: Store, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Turns that may be stored, and rejects for those of erased persons and scopes from before the erasure."""
     nothing = pl.DataFrame(schema={**REJECTS_SCHEMA, "source": pl.String})
@@ -143,6 +155,10 @@ def _without_forgotten(con: Connection, store: Store, turns: pl.DataFrame) -> tu
 
 
 def _without_stored(con: Connection, turns: pl.DataFrame) -> pl.DataFrame:
+    sources = turns.get_column("source").unique().to_list()
+    known = con.execute("SELECT 1 FROM turns WHERE list_contains(?, source) LIMIT 1", [sources]).fetchall()
+    if not known:
+        return turns
     numbered = turns.with_columns(arrival=pl.int_range(pl.len(), dtype=pl.Int64))
     with lend(con, arriving=numbered.select("arrival", *TURN_KEY)):
         stored = fetch(con, query("replay_stored_keys"))

@@ -53,6 +53,10 @@ class Policies:
         empty = derive_captures(turns.head(0), "none", passings=passings.head(0))
         return pl.concat([empty.with_columns(once_per_session=pl.lit(value=False)), *parts])
 
+    def captures_nothing(self) -> bool:
+        """Is there nothing to capture, whatever the turns are?"""
+        return self.captures == "none"
+
     def _reader(self, source: str) -> str:
         return self.readers.get(source, source)
 

@@ -87,6 +87,15 @@ class Judged:
     forgotten: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was really kept, as JSON, and whether that is something else than the plan."""
+
+    text: str | None
+    differs: bool
+    trace_ids: tuple[str, ...]
+
+
 class Writer:
     """Takes memory writes through their steps.
 
@@ -176,9 +185,9 @@ class Writer:
         try:
             if not isinstance(change, TraceChange):
                 self.store.write(lambda con: _mark_applied(con, recorded, result))
-            kept, trace_ids = _kept(change, result)
+            kept = _kept(change, result)
             self._observe(Step.READ_TOMBSTONES)
-            judged = self.store.write(lambda con: self._read_and_write_verdict(con, recorded, kept, trace_ids, at))
+            judged = self.store.write(lambda con: self._read_and_write_verdict(con, recorded, kept, at))
         except BaseException as error:
             self._undo_unrecorded(change, recorded, result, at)
             if not isinstance(error, Exception):
@@ -191,17 +200,23 @@ class Writer:
             self._own[recorded.change_id] = OwnWrite(change, result)
         return Verdict(recorded.change_id, "kept", judged.trace_ids)
 
-    def _read_and_write_verdict(
-        self, con: Connection, recorded: Recorded, kept: str | None, trace_ids: tuple[str, ...], at: datetime
-    ) -> Judged:
+    def _read_and_write_verdict(self, con: Connection, recorded: Recorded, kept: Kept, at: datetime) -> Judged:
         if change_log.state_of(con, recorded) is ChangeState.UNDONE_FORGOTTEN:
             return Judged(ChangeState.UNDONE_FORGOTTEN)
         forgotten = forgotten_among(con, self.store.keyed_hash, change_log.noted_people(con, recorded))
         if forgotten:
             return Judged(ChangeState.UNDONE_FORGOTTEN, forgotten=forgotten)
         self._observe(Step.WRITE_VERDICT)
-        change_log.move(con, recorded, ChangeState.KEPT, kept=kept, trace_ids=list(trace_ids), ts_verdict=at)
-        return Judged(ChangeState.KEPT, trace_ids)
+        change_log.move(
+            con,
+            recorded,
+            ChangeState.KEPT,
+            kept=kept.text,
+            differs=kept.differs,
+            trace_ids=list(kept.trace_ids),
+            ts_verdict=at,
+        )
+        return Judged(ChangeState.KEPT, kept.trace_ids)
 
     def _undo_forgotten(
         self, change: SessionChange, result: object, forgotten: Mapping[str, str], at: datetime
@@ -226,7 +241,7 @@ class Writer:
     ) -> None:
         def settle(con: Connection) -> None:
             if isinstance(change, TraceChange):
-                undo_unrecorded(con, recorded.change_id)
+                undo_unrecorded(con, recorded.seq)
             # The error's text may hold somebody's words; its type does not.
             settle_unrecorded(con, recorded, f"apply raised {type(error).__name__}", at)
 
@@ -302,8 +317,9 @@ def _mark_applied(con: Connection, recorded: Recorded, result: object) -> None:
     change_log.move(con, recorded, ChangeState.APPLIED, result=text)
 
 
-def _kept(change: SessionChange, result: object) -> tuple[str | None, tuple[str, ...]]:
+def _kept(change: SessionChange, result: object) -> Kept:
     kept_after = cast("Callable[[object], object] | None", getattr(change, "kept_after", None))
     kept = change.after if kept_after is None else kept_after(result)
     text = None if kept is None else change_log.as_json(kept, "kept_after(result)")
-    return text, trace_ids_in(None if text is None else json.loads(text))
+    plan = None if change.after is None else change_log.as_json(change.after, "after")
+    return Kept(text, text != plan, trace_ids_in(None if text is None else json.loads(text)))

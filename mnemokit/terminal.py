@@ -51,7 +51,8 @@ def account(report: ReplayReport) -> str:
         f"{report.turns:,} turns, {report.duplicates:,} duplicates, {report.rejects:,} rejects, "
         f"{report.ignored:,} ignored.\n"
         f"{'Would give' if report.dry_run else 'Gave'} {report.passings:,} passings with "
-        f"{_several(report.ticks, 'ager night')} and {report.captures:,} captures ({kinds}) from {report.sessions:,} sessions in {report.seconds:.1f} s."
+        f"{_several(report.ticks, 'ager night')} and {report.captures:,} captures ({kinds}) "
+        f"from {report.sessions:,} sessions in {report.seconds:.1f} s."
     )
 
 

@@ -131,9 +131,9 @@ class TraceChange:
         ``forgotten`` erases every trace it touched for good; ``unrecorded`` puts them back as they were before.
         """
         if reason == "forgotten":
-            self._store.write(lambda con: erase_traces(con, self._recorded.change_id))
+            self._store.write(lambda con: erase_traces(con, self._recorded.seq))
         else:
-            self._store.write(lambda con: undo_unrecorded(con, self._recorded.change_id))
+            self._store.write(lambda con: undo_unrecorded(con, self._recorded.seq))
 
     def kept_after(self, result: Applied) -> object:
         """What was really kept: an entry per trace with what happened to it."""
@@ -148,14 +148,12 @@ class TraceChange:
             twins = fetch(con, query("trace_twins"))
         effects = settle(planned, current, twins, resolves=self.operation.resolves)
         touched = effects["trace_id"].to_list()
-        busy = con.execute(
-            query("trace_busy"), {"change_id": self._recorded.change_id, "trace_ids": touched}
-        ).fetchall()
+        busy = con.execute(query("trace_busy"), {"seq": self._recorded.seq, "trace_ids": touched}).fetchall()
         if busy:
             return [change_id for (change_id,) in busy]
         also = self._note_newcomers(con, current)
         before = _before(con, planned, current)
-        write_effects(con, self._recorded.change_id, "write", effects)
+        write_effects(con, self._recorded.seq, "write", effects)
         change_log.move(
             con,
             self._recorded,
@@ -228,40 +226,40 @@ def snapshots(con: Connection, states: pl.DataFrame) -> list[str]:
         return fetch(con, query("trace_snapshots"))["snapshot"].to_list()
 
 
-def write_effects(con: Connection, change_id: str, move: Literal["write", "revert"], effects: pl.DataFrame) -> None:
+def write_effects(con: Connection, seq: int, move: Literal["write", "revert"], effects: pl.DataFrame) -> None:
     """Write effects (``EFFECT``) to the history and to the live traces."""
     if effects.is_empty():
         return
     first = take_numbers(con, "seq", effects.height)
     with lend(con, effects=effects.select(list(EFFECT)).with_row_index("place")):
-        con.execute(query("trace_write_history"), {"change_id": change_id, "move": move, "first": first})
+        con.execute(query("trace_write_history"), {"seq": seq, "move": move, "first": first})
         con.execute(
             "DELETE FROM traces WHERE trace_id IN (SELECT trace_id FROM effects WHERE action IN ('changed', 'deleted'))"
         )
         con.execute(query("trace_write_live"), {"first": first})
 
 
-def before_write(con: Connection, change_id: str) -> pl.DataFrame:
+def before_write(con: Connection, seq: int) -> pl.DataFrame:
     """The traces that a write touched, as they were before it; empty once it was undone or forgotten.
 
     Returns:
         Columns of ``STATE``, and written_action, present (was there one?), ts_state (its latest state is from then) and
         later_writes (ids of writes that came later and stand).
     """
-    return fetch(con, query("trace_before"), {"change_id": change_id})
+    return fetch(con, query("trace_before"), {"seq": seq})
 
 
-def undo_unrecorded(con: Connection, change_id: str) -> None:
+def undo_unrecorded(con: Connection, seq: int) -> None:
     """Put the traces that a write touched back as they were, and let the write count no more.
 
     A later write stands where it is: what it wrote is not overwritten.
     """
-    was = before_write(con, change_id)
+    was = before_write(con, seq)
     latest = was.filter(pl.col("later_writes").list.len() == 0)
     with lend(con, effects=latest.filter("present").select(list(STATE)).with_row_index("place"), touched=latest):
         con.execute("DELETE FROM traces WHERE trace_id IN (SELECT trace_id FROM touched)")
         con.execute(query("trace_write_live"), {"first": 0})
-    con.execute("UPDATE change_traces SET counts = FALSE WHERE change_id = ?", [change_id])
+    con.execute("UPDATE change_traces SET counts = FALSE WHERE change_seq = ?", [seq])
 
 
 def _before(con: Connection, planned: pl.DataFrame, current: pl.DataFrame) -> object:

@@ -34,6 +34,21 @@ SCORES = pl.DataFrame(
 )
 
 
+DIFFERENCES = pl.DataFrame(
+    {
+        "src_executor": ["find"],
+        "dst_executor": ["buy"],
+        "uses_a": [3],
+        "left_a": [10],
+        "uses_b": [8],
+        "left_b": [10],
+        "difference": [0.5],
+        "low": [0.1],
+        "high": [0.8],
+    }
+)
+
+
 def mnests(name: str = "find") -> pl.DataFrame:
     return made.mnests((name, f"{name} again", 0.9, 12), (f"{name} again", "pay", 0.3, 1), version=f"{name} 1")
 
@@ -62,6 +77,9 @@ FULL: dict[str, Callable[[str], charts.Drawing]] = {
     "outcomes": lambda name="find": charts.outcomes(turns(name)),
     "tool_errors": lambda name="find": charts.tool_errors(turns(name)),
     "walk_paths": lambda name="find": charts.walk_paths(made.walk(([name, "buy", "pay"], 0.6))),
+    "differences": lambda name="find": charts.differences(
+        DIFFERENCES.with_columns(src_executor=pl.lit(name)), names=(name, "b")
+    ),
     "calibration": lambda name="find": charts.calibration(CURVE.with_columns(model=pl.lit(name))),
     "scores": lambda name="find": charts.scores(SCORES.with_columns(pl.col("model") + name)),
     "change_timeline": lambda name="find": charts.change_timeline(made.changes(5, actor=name)),
@@ -76,6 +94,7 @@ EMPTY: dict[str, Callable[[], charts.Drawing]] = {
     "outcomes": lambda: charts.outcomes(made.turns()),
     "tool_errors": lambda: charts.tool_errors(made.turns()),
     "walk_paths": lambda: charts.walk_paths(made.walk()),
+    "differences": lambda: charts.differences(DIFFERENCES.clear()),
     "calibration": lambda: charts.calibration(CURVE.clear()),
     "scores": lambda: charts.scores(SCORES.clear()),
     "change_timeline": lambda: charts.change_timeline(made.changes(0)),

@@ -109,7 +109,7 @@ def test_ten_thousand_events_are_no_more_points_than_can_be_drawn_and_it_is_said
     chart = charts.weight_history(frame)
     assert len(curve(chart)) <= MOST_POINTS
     assert not dots(chart)
-    assert "10,000 events are too many to mark" in subtitle(chart)
+    assert "10,000 of the events have no mark of their own" in subtitle(chart)
 
 
 def test_a_naive_instant_is_refused():
@@ -119,12 +119,12 @@ def test_a_naive_instant_is_refused():
 
 def test_nights_that_change_no_state_are_counted_in_the_title():
     chart = charts.ager_nights(pl.concat([made.ager_runs(3), made.ager_runs(2, demoted=4)]))
-    assert "5 runs; 3 of the 5 shown changed no edge's state." in subtitle(chart)
+    assert "5 runs; 3 of them changed no edge's state." in subtitle(chart)
 
 
 def test_many_nights_are_summed_and_the_title_says_by_what():
     chart = charts.ager_nights(made.ager_runs(1_000, demoted=2))
-    assert "Summed by week" in subtitle(chart)
+    assert "Added up by week (above: the mean)" in subtitle(chart)
     spec = chart.to_dict()
     below = spec["datasets"][spec["vconcat"][1]["data"]["name"]]
     assert sum(row["edges"] for row in below) == 2_000

@@ -117,6 +117,49 @@ def test_baselines_are_always_in_the_picture_and_greyed_out():
     assert kinds == {"memory": "model", "constant": "baseline"}
 
 
+def test_paired_differences_are_drawn_against_one_baseline_with_the_line_of_no_difference():
+    table = pl.concat(
+        [
+            SCORES.with_columns(versus=pl.lit(None, dtype=pl.String)),
+            SCORES.filter(~pl.col("baseline")).with_columns(value=pl.lit(-0.05), versus=pl.lit("constant")),
+        ]
+    )
+    chart = charts.scores(table, metric="brier", versus="constant").to_dict()
+    assert "better than constant" in chart["title"]["text"]
+    (panel,) = chart["concat"]
+    values = {name: [row["value"] for row in rows] for name, rows in chart["datasets"].items()}
+    assert sorted(values.values()) == [[-0.05], [0.0]]
+    assert panel["layer"][0]["mark"]["type"] == "rule"
+    with pytest.raises(errors.InvalidInput, match="there are constant"):
+        charts.scores(table, versus="nothing of the kind")
+
+
+def test_of_scores_by_group_the_whole_is_drawn():
+    grouped = pl.concat([SCORES.with_columns(group=pl.lit(name)) for name in ("all", "retail")])
+    chart = charts.scores(grouped, metric="brier").to_dict()
+    assert sum(len(rows) for rows in chart["datasets"].values()) == 2
+
+
+def test_a_difference_of_shares_stands_beside_the_counts_that_it_rests_on():
+    edges = pl.DataFrame(
+        {
+            "src_executor": ["a", "b"],
+            "dst_executor": ["c", "d"],
+            "uses_a": [14, 0],
+            "left_a": [29, 4],
+            "uses_b": [0, 1],
+            "left_b": [31, 4],
+            "difference": [-0.48, 0.25],
+            "low": [-0.7, -0.2],
+            "high": [-0.3, 0.6],
+        }
+    )
+    chart = charts.differences(edges, names=("old", "new"), top=1)
+    (row,) = next(rows for rows in chart.to_dict()["datasets"].values() if "counts" in rows[0])
+    assert (row["name"], row["counts"]) == ("a → c", "14/29, 0/31")
+    assert "1 of 2 edges shown; left out, those less supported: b → d." in subtitle(chart)
+
+
 def test_a_write_has_the_colour_and_the_shape_of_its_verdict():
     changes = pl.concat([made.changes(2), made.changes(1, "reverted"), made.changes(1, None)])
     chart = charts.change_timeline(changes)

@@ -48,21 +48,21 @@ def counted(passings):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs())
 def test_grouped_always_equals_the_plain_policy(log):
     frame, rows = log
     assert counted(derive_passings(frame, "grouped")) == oracle.grouped_passings(rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs())
 def test_successive_always_equals_the_plain_policy(log):
     frame, rows = log
     assert counted(derive_passings(frame, "successive")) == oracle.successive_passings(rows)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs(values=True))
 def test_value_flow_always_equals_the_plain_policy(log):
     frame, rows = log

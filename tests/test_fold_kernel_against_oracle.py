@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -33,7 +34,8 @@ def fold(facts: list[oracle.Fact], nights: list[int]):
             (
                 number[f.src, f.src_version, f.dst, f.dst_version], EPOCH + timedelta(microseconds=f.ts), f.seq,
                 f.kind, f.decay_lambda if f.kind == "passing" else None, f.untimed, list(f.tags), f.desired_sig,
-                f.old_state or None, f.new_state or None, f.promoted_to or None, None,
+                f.old_state or None, f.new_state or None,
+                json.dumps({"dst_version": f.promoted_to}) if f.promoted_to else None, None,
             )
             for f in facts
         ],
@@ -135,8 +137,8 @@ GAPS = st.one_of(
 
 
 @st.composite
-def histories(draw, by_hand: bool, changing_rates: bool):
-    n = draw(st.integers(1, 40))
+def histories(draw, by_hand: bool, changing_rates: bool, longest: int = 40, most_nights: int = 4000):
+    n = draw(st.integers(1, longest))
     edges = draw(st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from("12"), st.sampled_from("CD"),
                                     st.sampled_from(["1", "2", None])), min_size=1, max_size=4, unique=True))  # fmt: skip
     rate = {edge: draw(RATES) for edge in edges}
@@ -164,7 +166,7 @@ def histories(draw, by_hand: bool, changing_rates: bool):
     regular = draw(st.booleans())
     first = T0 + draw(st.integers(0, 2 * DAY))
     if regular:
-        nights = list(range(first, end + 1, DAY))[: draw(st.sampled_from([0, 5, 4000]))]
+        nights = list(range(first, end + 1, DAY))[: draw(st.sampled_from([0, 5, most_nights]))]
     else:
         nights = sorted(
             draw(st.sets(st.one_of(st.integers(T0, end), st.sampled_from([f.ts for f in facts])), max_size=30))

@@ -166,7 +166,7 @@ def check_queries(mnests: Mnests, queries: dict) -> None:
 
 
 @settings(max_examples=12, deadline=None, phases=PHASES)
-@given(histories(by_hand=True, changing_rates=True), st.integers(0, 10**6))
+@given(histories(by_hand=True, changing_rates=True, longest=20, most_nights=12), st.integers(0, 10**6))
 def test_calls_one_by_one_give_what_the_oracle_says(history, seed: int) -> None:
     facts, nights = history
     mnests, said, stats = tell_in_order(facts, nights)
@@ -205,7 +205,7 @@ def test_bulk_in_any_batches_gives_what_the_oracle_says(history, batches: int, s
 
 
 @settings(max_examples=12, deadline=None, phases=PHASES)
-@given(histories(by_hand=True, changing_rates=True), st.integers(0, 10**6))
+@given(histories(by_hand=True, changing_rates=True, longest=20, most_nights=12), st.integers(0, 10**6))
 def test_late_calls_give_what_the_oracle_says(history, seed: int) -> None:
     facts, nights = history
     rng = random.Random(seed)

@@ -1,9 +1,11 @@
 """Charts: each takes a frame (or a memory), answers one question, and is shown, or saved as HTML or PNG."""
 
 from mnemokit.charts.changes import change_timeline
+from mnemokit.charts.differences import differences
 from mnemokit.charts.edges import edge_diff, edge_weights
-from mnemokit.charts.history import ager_nights, weight_history
+from mnemokit.charts.history import weight_history
 from mnemokit.charts.lineages import lineage
+from mnemokit.charts.nights import ager_nights
 from mnemokit.charts.notebook import use_in_notebook
 from mnemokit.charts.parts import Drawing
 from mnemokit.charts.rankings import outcomes, rates, tool_errors
@@ -16,6 +18,7 @@ __all__ = [
     "ager_nights",
     "calibration",
     "change_timeline",
+    "differences",
     "edge_diff",
     "edge_weights",
     "lineage",

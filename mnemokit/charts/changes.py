@@ -86,7 +86,10 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
         .encode(
             x=utc_axis("ts_candidate", "when it was written, UTC"),
             y=alt.Y(
-                "lane:N", title=by.replace("_", " "), sort=sorted(lanes[:top]), axis=alt.Axis(labelLimit=240, grid=True)
+                "lane:N",
+                title=by.replace("_", " "),
+                scale=alt.Scale(domain=sorted(lanes[:top])),
+                axis=alt.Axis(labelLimit=240, grid=True),
             ),
             color=alt.Color(
                 "verdict:N",

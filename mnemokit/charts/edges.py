@@ -159,6 +159,11 @@ def edge_diff(
         return nothing(title, f"Neither side has an edge with {min_uses:,} or more passings.")
     order, missing = _busiest_executors(enough.with_columns(uses=pl.col("passings")), top)
     cells = enough.filter(pl.col("src_executor").is_in(order), pl.col("dst_executor").is_in(order))
+    # The sides' names go into the data, as text: a tooltip's title would be written into a program.
+    cells = cells.with_columns(
+        first=pl.format("{}: weight {}, {} passings", pl.lit(names[0]), pl.col("weight").round(3), "uses"),
+        second=pl.format("{}: weight {}, {} passings", pl.lit(names[1]), pl.col("weight_b").round(3), "uses_b"),
+    )
     few = pairs.height - enough.height
     most = max(cells["passings"].to_list())
     return (
@@ -178,17 +183,16 @@ def edge_diff(
             ),
             color=alt.Color(
                 "difference:Q",
-                title=f"weight in {names[1]} minus weight in {names[0]}",
+                title="difference of weights",
                 scale=alt.Scale(domain=[-1, 1], domainMid=0, range="diverging", interpolate="rgb"),
                 legend=alt.Legend(format="+.1f", gradientLength=120, titleLimit=240),
             ),
             tooltip=[
                 alt.Tooltip("src_executor:N", title="from"),
                 alt.Tooltip("dst_executor:N", title="to"),
-                alt.Tooltip("weight:Q", title=f"weight, {names[0]}", format=".3f"),
-                alt.Tooltip("weight_b:Q", title=f"weight, {names[1]}", format=".3f"),
-                alt.Tooltip("uses:Q", title=f"passings, {names[0]}", format=","),
-                alt.Tooltip("uses_b:Q", title=f"passings, {names[1]}", format=","),
+                alt.Tooltip("first:N"),
+                alt.Tooltip("second:N"),
+                alt.Tooltip("difference:Q", format="+.3f"),
             ],
         )
         .properties(

@@ -1,4 +1,4 @@
-"""Edges over time: one weight growing and fading, and what the nights of the ager did."""
+"""An edge over time: its weight growing with its passings and fading between them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import altair as alt
 import polars as pl
 
 from mnemokit.charts.parts import (
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
     Drawing,
     HasFrames,
     frame_of,
@@ -33,18 +28,18 @@ from mnemokit.records import EdgeParams
 
 MOST_EDGES = 8
 MOST_POINTS = 4_500
-MOST_TICKS = 200
+MOST_MARKS = 80
 _GRID = 300
 _VERSION_CHARS = 30
 _NEEDED = ("mnest_id", "ts", "kind", "weight", "src_executor", "src_version", "dst_executor", "dst_version")
 _EDGE = ["src_executor", "src_version", "dst_executor", "dst_version"]
-_EVENT_COLOURS = {
-    "passing": SKY,
-    "demote": VERMILION,
-    "merge": PURPLE,
-    "promote": GREEN,
-    "transition": ORANGE,
-    "purge": GREY,
+_EVENT_SHAPES = {
+    "passing": "circle",
+    "demote": "triangle-down",
+    "merge": "diamond",
+    "promote": "triangle-up",
+    "transition": "square",
+    "purge": "cross",
 }
 
 
@@ -106,98 +101,17 @@ def weight_history(
     events = _with_rate(events, decay_lambda, rule)
     start, end = _span(events, since, until)
     curves, dots = _curves(events, start, end)
-    thinned = (
-        None
-        if dots.height
-        else f"{events.height:,} events are too many to mark; the curve is drawn at {_GRID} instants."
-    )
+    unmarked = events.filter(pl.col("ts").is_between(start, end)).height - dots.height
     heading = question(
         title,
         f"Between events the exact exponential ({_rates(events)} per day); dashed: if nothing comes. "
         f"Below {rule.demote_below:g} an ager demotes.",
         left_out("edges", len(shown), missing, "those with fewer passings"),
-        thinned,
+        f"{unmarked:,} of the events have no mark of their own, since they are more than {MOST_MARKS}."
+        if unmarked
+        else None,
     )
     return _draw(curves, dots, shown, rule).properties(title=heading, width=640, height=260)
-
-
-def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
-    """What did each run of the ager do to the edges?
-
-    Above: edges brought up to date; below: edges demoted, merged and purged. Beyond 200 runs, days, weeks or months are
-    summed, and the title says so.
-
-    Args:
-        source: Runs of the ager (``mem.frame("ager_runs")``), or a memory.
-
-    Returns:
-        An Altair chart.
-
-    Raises:
-        InvalidInput: If the frame is no frame of ager runs.
-    """
-    title = "What did each night of the ager do to the edges?"
-    runs = frame_of(source, "ager_runs")
-    need(runs, ("ts_ager", "decayed", "demoted_to_decaying", "merged", "purged_protos"), "ager_nights")
-    if runs.is_empty():
-        return nothing(title, "The ager never ran.")
-    ticks, summed = _ticks(runs)
-    kinds = {
-        "demoted_to_decaying": "demoted to decaying",
-        "merged": "of these, merged",
-        "purged_protos": "protos purged",
-    }
-    changes = (
-        ticks.with_columns(utc_text("ts_ager").alias("when"))
-        .unpivot(on=list(kinds), index=["ts_ager", "when"], variable_name="kind", value_name="edges")
-        .with_columns(pl.col("kind").replace(kinds))
-        .filter(pl.col("edges") > 0)
-    )
-    x = utc_axis("ts_ager", "run of the ager, UTC")
-    names = list(kinds.values())
-    scale, seen = from_categories(names), [name for name in names if name in changes["kind"].unique().to_list()]
-    above = (
-        alt.Chart(ticks.with_columns(utc_text("ts_ager").alias("when")))
-        .mark_area(line=True, opacity=0.25, interpolate="step-after")
-        .encode(
-            x=x,
-            y=alt.Y("decayed:Q", title="edges decayed"),
-            tooltip=[
-                alt.Tooltip("when:N", title="ager"),
-                alt.Tooltip("decayed:Q", title="edges decayed", format=","),
-            ],
-        )
-        .properties(width=640, height=110)
-    )
-    below = (
-        alt.Chart(changes)
-        .mark_point(filled=True, size=55, opacity=0.85)
-        .encode(
-            x=x,
-            y=alt.Y("edges:Q", title="edges changed", scale=alt.Scale(zero=True)),
-            color=alt.Color("kind:N", title=None, scale=scale, legend=alt.Legend(values=seen)),
-            shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=names), legend=alt.Legend(values=seen)),
-            tooltip=[
-                alt.Tooltip("when:N", title="ager"),
-                alt.Tooltip("kind:N", title="what"),
-                alt.Tooltip("edges:Q", title="edges", format=","),
-            ],
-        )
-        .properties(width=640, height=110)
-    )
-    panels = [above, below] if seen else [above]
-    quiet = ticks.filter(pl.sum_horizontal(list(kinds)) == 0).height
-    return (
-        alt.VConcatChart(vconcat=panels)
-        .resolve_scale(x="shared")
-        .properties(
-            title=question(
-                title,
-                f"{runs.height:,} runs; {quiet:,} of the {ticks.height:,} shown changed no edge's state.",
-                f"Summed by {summed}, since more than {MOST_TICKS} runs cannot be told apart." if summed else None,
-            )
-        )
-    )
 
 
 def _of_edges(events: pl.DataFrame, mnest_id: str | None, src: str | None, dst: str | None) -> pl.DataFrame:
@@ -307,8 +221,9 @@ def _curves(events: pl.DataFrame, start: datetime, end: datetime) -> tuple[pl.Da
     kept = points.select("edge", "line", "ahead", "at", "when", "weight", "piece", "number").sort(
         ["line", "piece", "number"]
     )
-    dots = inside.select("edge", "kind", "weight", at="ts", when=utc_text("ts"))
-    return kept.head(MOST_POINTS), dots if few else dots.clear()
+    marked = inside if inside.height <= MOST_MARKS else inside.filter(pl.col("kind") != "passing")
+    dots = marked.select("edge", "kind", "weight", at="ts", when=utc_text("ts"))
+    return kept.head(MOST_POINTS), dots.head(MOST_MARKS)
 
 
 def _draw(curves: pl.DataFrame, dots: pl.DataFrame, shown: list[str], rule: EdgeParams) -> alt.LayerChart:
@@ -343,24 +258,18 @@ def _draw(curves: pl.DataFrame, dots: pl.DataFrame, shown: list[str], rule: Edge
     )
     marks = (
         alt.Chart(dots)
-        .mark_point(filled=True, size=38, opacity=1, stroke="#555555", strokeWidth=0.6)
+        .mark_point(filled=False, size=42, opacity=1, fill="white", stroke="#777777", strokeWidth=1.2)
         .encode(
             x=utc_axis("at"),
             y=y,
-            fill=alt.Fill(
-                "kind:N",
-                title="event",
-                scale=alt.Scale(domain=list(_EVENT_COLOURS), range=list(_EVENT_COLOURS.values())),
-                legend=alt.Legend(orient="bottom", values=sorted(dots["kind"].unique().to_list())),
-            ),
             shape=alt.Shape(
                 "kind:N",
                 title="event",
-                scale=alt.Scale(
-                    domain=list(_EVENT_COLOURS),
-                    range=["circle", "triangle-down", "diamond", "triangle-up", "square", "cross"],
+                scale=alt.Scale(domain=list(_EVENT_SHAPES), range=list(_EVENT_SHAPES.values())),
+                legend=alt.Legend(
+                    orient="bottom",
+                    values=sorted(dots["kind"].unique().to_list()),
                 ),
-                legend=None,
             ),
             tooltip=[alt.Tooltip("kind:N", title="event"), *tips],
         )
@@ -371,17 +280,3 @@ def _draw(curves: pl.DataFrame, dots: pl.DataFrame, shown: list[str], rule: Edge
 def _rates(events: pl.DataFrame) -> str:
     rates = events["rate"].unique().sort().to_list()
     return f"lambda {rates[0]:g}" if len(rates) == 1 else f"lambda {rates[0]:g} to {rates[-1]:g}"
-
-
-def _ticks(runs: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Runs as they are, or summed by day, week or month if they are many; and by which."""
-    columns = ["decayed", "demoted_to_decaying", "merged", "purged_protos"]
-    ordered = runs.select("ts_ager", *columns).sort("ts_ager")
-    if ordered.height <= MOST_TICKS:
-        return ordered, ""
-    summed = ordered
-    for every, name in (("1d", "day"), ("1w", "week"), ("1mo", "month"), ("1y", "year")):
-        summed = ordered.group_by_dynamic("ts_ager", every=every).agg(pl.col(columns).sum())
-        if summed.height <= MOST_TICKS:
-            return summed, name
-    return summed, "year"

@@ -17,6 +17,7 @@ from mnemokit.charts.parts import (
     nothing,
     question,
 )
+from mnemokit.errors import InvalidInput
 
 MOST_MODELS = 40
 _CURVES = 6
@@ -97,59 +98,76 @@ def calibration(curve: pl.DataFrame) -> Drawing:
     )
 
 
-def scores(table: pl.DataFrame, *, metric: str | None = None, top: int = 20) -> Drawing:
+def scores(table: pl.DataFrame, *, metric: str | None = None, versus: str | None = None, top: int = 20) -> Drawing:
     """Which model predicts best, and can the baselines be told apart from it?
 
     Args:
-        table: Tidy scores: ``model``, ``metric``, ``value``, ``low``, ``high``, and ``n_sessions`` where there are any,
-            as ``mk.evaluate.score`` gives them. A column ``baseline`` (true, false) greys the baselines out.
+        table: Tidy scores, as ``mk.evaluate.score`` gives them: ``model``, ``metric``, ``value``, ``low``, ``high``;
+            ``n_sessions`` and ``n`` for the tooltip, and ``baseline`` (true, false), which greys the baselines out,
+            where there are any. Of scores by group the whole (``group`` all) is drawn, if it is there.
         metric: Only this metric; left out, a panel for each.
+        versus: Show the paired difference from this baseline instead; at the line of 0 there is none.
         top: How many models to show, 1 to 40: the first of the table.
 
     Returns:
         An Altair chart, one panel a metric, with its own axis.
 
     Raises:
-        InvalidInput: If a column is missing.
+        InvalidInput: If a column is missing, or nothing was compared with that baseline.
     """
     need_positive(top, "top", "scores", MOST_MODELS)
-    title = "Which model predicts best, and is the difference more than chance?"
-    need(table, ("model", "metric", "value", "low", "high"), "scores")
-    rows = table.filter(pl.col("value").is_not_null())
-    if "versus" in rows.columns:
-        rows = rows.filter(pl.col("versus").is_null())
-    if "by" in rows.columns:
-        rows = rows.filter(pl.col("by") == "all")
-    if metric is not None:
-        rows = rows.filter(pl.col("metric") == metric)
+    title = (
+        "Which model predicts best, and is the difference more than chance?"
+        if versus is None
+        else f"Which model predicts better than {versus.replace('_', ' ')}?"
+    )
+    need(table, ("model", "metric", "value", "low", "high", *(["versus"] if versus else [])), "scores")
+    rows = _chosen(table, metric, versus)
     if rows.is_empty():
         return nothing(title, "There is no score to show.")
     models = rows["model"].unique(maintain_order=True).to_list()
-    rows = rows.filter(pl.col("model").is_in(models[:top]))
-    rows = rows.with_columns(
-        kind=(
-            pl.when(pl.col("baseline")).then(pl.lit("baseline")).otherwise(pl.lit("model"))
-            if "baseline" in rows.columns
-            else pl.lit("model")
-        )
+    extra = [name for name in ("n_sessions", "n") if name in rows.columns]
+    rows = rows.filter(pl.col("model").is_in(models[:top])).select(
+        "model", "metric", "value", "low", "high", "kind", *extra
     )
-    extra = [name for name in ("n_sessions", "n", "target") if name in rows.columns]
-    rows = rows.select("model", "metric", "value", "low", "high", "kind", *extra)
     metrics = rows["metric"].unique(maintain_order=True).to_list()
     panels = [
-        _panel(rows.filter(pl.col("metric") == name), name, models[:top], extra, "baseline" in table.columns)
+        _panel(
+            rows.filter(pl.col("metric") == name), name, models[:top], extra, versus, greyed="baseline" in table.columns
+        )
         for name in metrics
     ]
     heading = question(
         title,
-        "Dot: score; bar: 95 % interval. Where bars overlap widely, the models are not told apart.",
+        "Dot: score; bar: 95 % interval over sessions. Where bars overlap widely, the models are not told apart."
+        if versus is None
+        else "Dot: difference, session by session; bar: 95 % interval. A bar that meets 0 tells no difference.",
         left_out("models", min(len(models), top), models[top:], "the later ones"),
     )
-    return alt.ConcatChart(concat=panels, columns=3).properties(title=heading)
+    return alt.ConcatChart(concat=panels, columns=2 if len(panels) in (2, 4) else 3).properties(title=heading)
 
 
-def _panel(rows: pl.DataFrame, metric: str, models: list[str], extra: list[str], greyed: bool) -> alt.LayerChart:
-    axis = metric.replace("_", " ")
+def _chosen(table: pl.DataFrame, metric: str | None, versus: str | None) -> pl.DataFrame:
+    rows = table.filter(pl.col("value").is_not_null())
+    if "versus" in rows.columns:
+        rows = rows.filter(pl.col("versus").is_null() if versus is None else pl.col("versus") == versus)
+    if metric is not None:
+        rows = rows.filter(pl.col("metric") == metric)
+    if "group" in rows.columns and (rows["group"] == "all").any():
+        rows = rows.filter(pl.col("group") == "all")
+    if versus is not None and rows.is_empty():
+        known = table["versus"].drop_nulls().unique().sort().to_list()
+        raise InvalidInput(
+            f"charts.scores: nothing was compared with {versus!r}; there are {', '.join(known) or 'none'}"
+        )
+    baseline = pl.col("baseline") if "baseline" in rows.columns else pl.lit(None, dtype=pl.Boolean)
+    return rows.with_columns(kind=pl.when(baseline).then(pl.lit("baseline")).otherwise(pl.lit("model")))
+
+
+def _panel(
+    rows: pl.DataFrame, metric: str, models: list[str], extra: list[str], versus: str | None, *, greyed: bool
+) -> alt.LayerChart:
+    axis = metric.replace("_", " ") + ("" if versus is None else ", difference")
     if metric in _LOWER_IS_BETTER:
         axis = f"{axis} (lower is better)"
     elif metric in _HIGHER_IS_BETTER:
@@ -174,4 +192,6 @@ def _panel(rows: pl.DataFrame, metric: str, models: list[str], extra: list[str],
     )
     bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(x=alt.X("low:Q", title=axis, scale=scale), x2="high:Q")
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=alt.X("value:Q", title=axis, scale=scale))
-    return alt.LayerChart(layer=[bars, dots]).properties(width=230, height=alt.Step(20))
+    none = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=GREY, strokeDash=[3, 3])
+    zero = [] if versus is None else [none.encode(x=alt.X("value:Q", title=axis, scale=scale))]
+    return alt.LayerChart(layer=[*zero, bars, dots]).properties(width=230, height=20 * len(models))

@@ -51,9 +51,10 @@ def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
     if walk.is_empty():
         return nothing("Which paths lead on from here?", "No edge leads on from here.")
     order = walk.sort(["mean_weight", "depth"], descending=[True, False], maintain_order=True).with_row_index("row")
+    order = order.with_columns(version=_versions(order))
     shown = order.head(top)
     steps = (
-        shown.select("row", "executors", "mean_weight", "depth")
+        shown.select("row", "executors", "version", "mean_weight", "depth")
         .with_columns(step=pl.int_ranges(0, pl.col("executors").list.len(), dtype=pl.Int64))
         .with_columns(path=pl.col("executors").list.join(" → "))
         .explode("executors", "step", empty_as_null=True)
@@ -70,7 +71,13 @@ def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
         scale=alt.Scale(domain=[-0.1, longest + 0.95], nice=False),
         axis=alt.Axis(values=list(range(longest + 1)), format="d", grid=False),
     )
-    y = alt.Y("row:O", title=None, axis=None)
+    # A path is named by its versions, if there are several; the row's number in front keeps the names apart.
+    steps = steps.with_columns(line=pl.col("row").cast(pl.String).str.zfill(4) + pl.col("version"))
+    y = alt.Y(
+        "line:N",
+        title=None,
+        axis=alt.Axis(labelExpr="slice(datum.label, 4)", labelLimit=200, ticks=False, domain=False),
+    )
     base = alt.Chart(steps).encode(
         y=y,
         tooltip=[
@@ -79,7 +86,7 @@ def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
             alt.Tooltip("executors:N", title="executor"),
         ],
     )
-    lines = base.mark_line(strokeWidth=2, color=GREY, opacity=0.6).encode(x=x, detail="row:N")
+    lines = base.mark_line(strokeWidth=2, color=GREY, opacity=0.6).encode(x=x, detail="line:N")
     dots = base.mark_circle(size=90, opacity=1, stroke="#555555", strokeWidth=0.6).encode(
         x=x, color=weight_colour("mean_weight", "mean weight of the path, 0 to 1")
     )
@@ -95,4 +102,18 @@ def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
         ),
         width=_COLUMN * (longest + 1),
         height=alt.Step(26),
+    )
+
+
+def _versions(paths: pl.DataFrame) -> pl.Series:
+    """What tells the versions of paths apart: the one of a path, or those of its steps; nothing, if all have one."""
+    if "versions" not in paths.columns:
+        return pl.Series("version", [""] * paths.height, dtype=pl.String)
+    told = paths["versions"].list.unique(maintain_order=True)
+    if told.explode(empty_as_null=True).n_unique() <= 1:
+        return pl.Series("version", [""] * paths.height, dtype=pl.String)
+    return (
+        told.list.eval(pl.element().fill_null("wanted"))
+        .list.join(" → ")
+        .map_elements(lambda text: short(text, _NAME_CHARS), return_dtype=pl.String)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from mnemokit.records import EdgeParams
 Weigher = Callable[[Pairs], Floats]
 
 
+@runtime_checkable
 class EdgeModel(Protocol):
     """Anything with a name that can weigh the edges that a source had taken before."""
 

@@ -146,7 +146,7 @@ def power_mixture(exponent: float, longest_days: float) -> tuple[Floats, Floats]
         >>> bool(abs((shares * np.exp(-rates * 99.0)).sum() - 0.1) < 1e-6)
         True
     """
-    from scipy.special import gammaln  # noqa: PLC0415 - scipy is slow to import and few ask for powers
+    from scipy.special import gammaln
 
     step = 0.5
     lowest = -np.log1p(longest_days) - 18.0 / max(exponent, 0.05)

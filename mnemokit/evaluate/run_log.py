@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -76,6 +77,11 @@ class RunLog:
         if ("parent",) not in self._pasts:
             self._pasts["parent",] = self.past_of(self.reasonlet, self.parent)
         return self._pasts["parent",]
+
+    @cached_property
+    def past_events(self) -> Events:
+        """What was learnt, to be asked about by the procedure's number."""
+        return Events(self.reasonlet[self.event_run], self.event_us, self.us[self.event_run])
 
     def past_of(self, event_code: Ints, query_code: Ints) -> Past:
         """What was learnt before each run about the runs whose ``event_code`` is the run's ``query_code``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ HALF_LIFE_DAYS = 7.0
 """Half-life of the baseline of that name; a round number, not tuned on anything."""
 
 
+@runtime_checkable
 class RunModel(Protocol):
     """Anything with a name that can say how likely each run was to succeed, before it ran."""
 

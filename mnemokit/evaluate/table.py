@@ -40,10 +40,10 @@ RESULT_SCHEMA: dict[str, pl.DataType] = {
     "seconds": pl.Float64(),
     "note": pl.String(),
 }
-"""Columns of every result. ``baseline``: is the model one that others are compared with? ``versus`` null: the metric itself; else the paired difference, the model's minus the
-baseline's. ``low`` and ``high``: 95 % interval over sessions. ``by``/``group``: ``all``, or one group of rows.
-``seconds``: what the model's predictions took. ``note``: why a number should not be believed, null if nothing is known
-against it."""
+"""Columns of every result. ``baseline``: is the model one that others are compared with? ``versus`` null: the metric
+itself; else the paired difference, the model's minus the baseline's. ``low`` and ``high``: 95 % interval over sessions.
+``by``/``group``: ``all``, or one group of rows. ``seconds``: what the model's predictions took. ``note``: why a number
+should not be believed, null if nothing is known against it."""
 
 SMALLER_IS_BETTER = frozenset({"log_loss", "brier", "rmse_bins"})
 """Metrics where less is better; of all others more is."""
@@ -60,7 +60,8 @@ class Scored:
         target: What was predicted.
         session: Session number of each row, 0 and up.
         n_sessions: How many there are.
-        losses: Model, then metric, then the row values whose mean is the metric.
+        losses: Model, then metric, then the row values whose mean is the metric; NaN where a row cannot be judged by
+            it (the same rows for all models).
         seconds: What each model took.
         baselines: Models that the others are compared with.
         y: Outcomes, where the target is a probability ...
@@ -139,37 +140,58 @@ def _one_group(
     session = scored.session if rows is None else scored.session[rows]
     here, session = np.unique(session, return_inverse=True)
     n, n_sessions = session.size, here.size
-    by_metric = _statistics(scored, rows, session.astype(np.int64), n_sessions)
-    note = note_on(n, n_sessions)
-    out: list[tuple[object, ...]] = []
-    for metric, statistics in by_metric.items():
-        values = {model: whole(s, n_sessions) if n else float("nan") for model, s in statistics.items()}
-        wanted = replicates if metric != "auc" else min(replicates, max(200, _AUC_CELLS // max(n, 1)))
-        enough = n_sessions >= MIN_SESSIONS
-        drawn = dict(
-            zip(
-                statistics,
-                draws(list(statistics.values()), n_sessions if enough else 0, wanted, rng),
-                strict=True,
-            )
-        )
-        for model, value in values.items():
-            versus = [None, *(name for name in scored.baselines if name != model and name in values)]
-            for baseline in versus:
-                difference = baseline is not None
-                sample = drawn[model] - drawn[baseline] if baseline is not None else drawn[model]
-                shown = value - values[baseline] if baseline is not None else value
-                low, high = interval_of(sample, n_sessions, widest_range(metric, difference=difference))
-                if n == 0:
-                    shown, (low, high) = float("nan"), widest_range(metric, difference=difference)
-                said = note
-                if np.isnan(shown) and n:
-                    low, high, said = float("nan"), float("nan"), "one outcome only"
-                out.append(
-                    (scored.target, by, group, model, model in scored.baselines, metric, baseline, _null(shown), _null(low), _null(high),
-                     n_sessions, n, scored.seconds.get(model), said)
-                )  # fmt: skip
-    return pl.DataFrame(out, schema=RESULT_SCHEMA, orient="row")
+    shown: list[tuple[object, ...]] = []
+    compared: list[tuple[object, ...]] = []
+    every_size = (n, n_sessions)
+    for metric, statistics in _statistics(scored, rows, session.astype(np.int64), n_sessions).items():
+        n, n_sessions = _judged(statistics, every_size)
+        value, drawn = _drawn(statistics, metric, n, n_sessions, every_size[1], rng, replicates)
+        for model in statistics:
+            about = (scored.target, by, group, model, model in scored.baselines, metric)
+            size = (n_sessions, n, scored.seconds.get(model))
+            said = _said(metric, value[model], drawn[model], n, n_sessions, difference=False)
+            shown.append((*about, None, *said[:3], *size, said[3]))
+            for other in scored.baselines:
+                if other != model and other in statistics:
+                    gain = value[model] - value[other]
+                    said = _said(metric, gain, drawn[model] - drawn[other], n, n_sessions, difference=True)
+                    compared.append((*about, other, *said[:3], *size, said[3]))
+    return pl.DataFrame(shown + compared, schema=RESULT_SCHEMA, orient="row")
+
+
+def _judged(statistics: Mapping[str, Statistic], size: tuple[int, int]) -> tuple[int, int]:
+    """Rows that a metric can judge, and the sessions they are in."""
+    first = next(iter(statistics.values()))
+    if not isinstance(first, Ratio):
+        return size
+    return int(first.bottom.sum()), int((first.bottom > 0).sum())
+
+
+def _drawn(
+    statistics: Mapping[str, Statistic],
+    metric: str,
+    n: int,
+    n_sessions: int,
+    every: int,
+    rng: np.random.Generator,
+    replicates: int,
+) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Each model's value, and its values under the same draws of sessions; no draws where there are too few."""
+    wanted = replicates if metric != "auc" else min(replicates, max(200, _AUC_CELLS // max(n, 1)))
+    sample = draws(list(statistics.values()), every if n_sessions >= MIN_SESSIONS else 0, wanted, rng)
+    value = {model: whole(statistic, every) if n else float("nan") for model, statistic in statistics.items()}
+    return value, dict(zip(statistics, sample, strict=True))
+
+
+def _said(
+    metric: str, value: float, sample: Floats, n: int, n_sessions: int, *, difference: bool
+) -> tuple[float | None, float | None, float | None, str | None]:
+    """Value, low, high and note of one row."""
+    if n and np.isnan(value):
+        return None, None, None, "one outcome only"
+    widest = widest_range(metric, difference=difference)
+    low, high = interval_of(sample, n_sessions, widest) if n else widest
+    return _null(value), _null(low), _null(high), note_on(n, n_sessions)
 
 
 def _statistics(scored: Scored, rows: Ints | None, session: Ints, n_sessions: int) -> dict[str, dict[str, Statistic]]:
@@ -179,7 +201,10 @@ def _statistics(scored: Scored, rows: Ints | None, session: Ints, n_sessions: in
     for model, losses in scored.losses.items():
         for metric, loss in losses.items():
             chosen = loss if rows is None else loss[rows]
-            out.setdefault(metric, {})[model] = Ratio(per_session(chosen, session, n_sessions), ones)
+            judged = ~np.isnan(chosen)
+            below = ones if judged.all() else per_session(judged.astype(np.float64), session, n_sessions)
+            above = per_session(np.where(judged, chosen, 0.0), session, n_sessions)
+            out.setdefault(metric, {})[model] = Ratio(above, below)
     if scored.y is not None:
         y = scored.y if rows is None else scored.y[rows]
         for model, every in scored.p.items():

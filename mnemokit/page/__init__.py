@@ -53,9 +53,9 @@ def report(
 
 def _page(mem: Memory, title: str) -> str:
     # Charts load Altair, which takes longer than the rest of the package together; only a page needs it here.
-    from mnemokit.page.facts import read_facts  # noqa: PLC0415
-    from mnemokit.page.figures import Figures  # noqa: PLC0415
-    from mnemokit.page.sections import all_sections, lead  # noqa: PLC0415
+    from mnemokit.page.facts import read_facts
+    from mnemokit.page.figures import Figures
+    from mnemokit.page.sections import all_sections, lead
 
     facts = read_facts(mem)
     sections = all_sections(mem, facts, Figures())
@@ -83,7 +83,7 @@ def _page(mem: Memory, title: str) -> str:
 @cache
 def _libraries() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, from the installed vl-convert; nothing is downloaded."""
-    import vl_convert  # noqa: PLC0415
+    import vl_convert
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")

@@ -24,16 +24,18 @@ ORDER BY sessions DESC, source
 
 _SESSIONS = """
 WITH sessions AS (
-    SELECT source, session_id, executor_version, any_value(session_outcome) AS outcome, bool_or(NOT ok) AS had_error
+    SELECT source, session_id, executor_version, any_value(scope) AS scope, any_value(session_outcome) AS outcome,
+           bool_or(NOT ok) AS had_error
     FROM turns
     GROUP BY source, session_id, executor_version
 )
-SELECT executor_version, count(*) FILTER (outcome = 'success') AS s, count(outcome) AS n,
+SELECT executor_version, coalesce(scope, 'not told') AS scope,
+       count(*) FILTER (outcome = 'success') AS s, count(outcome) AS n,
        count(*) FILTER (outcome IS NULL) AS unknown,
        count(*) FILTER (outcome = 'failure' AND had_error IS NOT TRUE) AS failed_without_error
 FROM sessions
-GROUP BY executor_version
-ORDER BY n DESC, executor_version
+GROUP BY executor_version, scope
+ORDER BY executor_version, scope
 """
 
 _CONFIGURATIONS = """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from mnemokit import charts
-from mnemokit.charts.parts import short
+from mnemokit.charts.parts import short, with_interval
 from mnemokit.page.facts import Facts, strongest_edges
 from mnemokit.page.figures import Figures
 from mnemokit.page.html import EMPTY, Markup, joined, numbers, table, tag
@@ -81,7 +81,8 @@ def _store(facts: Facts) -> Markup:
         (f"{passings:,}", "passings behind the edges"),
     ]
     if facts.ager_runs.height:
-        cards.append((f"{facts.ager_runs.height:,}", "runs of the ager"))
+        nights = facts.ager_runs.height
+        cards.append((f"{nights:,}", "run of the ager" if nights == 1 else "runs of the ager"))
     if facts.changes.height:
         cards.append((f"{facts.changes.height:,}", "memory writes"))
     sources = facts.sources.with_columns(
@@ -122,16 +123,19 @@ def _outcomes(facts: Facts, figures: Figures) -> Markup:
     known = facts.sessions.filter(pl.col("n") > 0)
     if known.is_empty():
         return EMPTY
-    body = figures.add(charts.outcomes(known, by="executor_version"), fit=760)
+    versions = known.group_by("executor_version").agg(pl.col("s", "n").sum())
+    body = figures.add(charts.outcomes(versions, by="executor_version"), fit=760)
+    if known["scope"].n_unique() > 1:
+        body += _by_scope(known)
     if facts.configurations.height:
         mixed = _folded(facts.configurations)
-        versions = mixed["executor_version"].n_unique()
+        several = mixed["executor_version"].n_unique()
         body += tag(
             "div",
             tag("h3", "A version is not one thing"),
             tag(
                 "p",
-                f"The sessions of {versions:,} {'version' if versions == 1 else 'versions'} were not all run in the "
+                f"The sessions of {several:,} {'version' if several == 1 else 'versions'} were not all run in the "
                 "same way: a difference between versions may come from what is listed here, not from the version.",
             ),
             class_="caution",
@@ -145,6 +149,22 @@ def _outcomes(facts: Facts, figures: Figures) -> Markup:
     if failed:
         body += tag("p", f"{silent:,} of the {failed:,} sessions that failed had no failed call.")
     return body
+
+
+def _by_scope(known: pl.DataFrame) -> Markup:
+    """The same by scope, since a difference of the whole can come from one part alone."""
+    largest = known.sort(["n", "scope", "executor_version"], descending=[True, False, False]).head(TOP)
+    parts = with_interval(largest.sort("scope", "executor_version")).with_columns(
+        pl.col("executor_version").fill_null("(none)"), record=pl.format("{}/{}", "s", "n")
+    )
+    more = known.height - parts.height
+    return table(
+        parts,
+        "Sessions that succeeded, by scope and version, with the 95 % interval of the share."
+        + (f" The {more:,} smallest groups are left out." if more else ""),
+        {"scope": "scope", "executor_version": "executor version", "record": "succeeded", "rate": "share"},
+        bar=("rate", "low", "high"),
+    )
 
 
 def _folded(configurations: pl.DataFrame) -> pl.DataFrame:
@@ -250,13 +270,15 @@ def _short_version(version: str) -> str:
 
 
 def _two_versions(active: pl.DataFrame) -> Sequence[str]:
-    """The two busiest versions of sending executors, if two of them carry the store; none else."""
+    """The two busiest versions of sending executors, the earlier one first; none, if they carry less than half."""
     used = (
-        active.group_by("src_version").agg(pl.col("uses").sum()).sort(["uses", "src_version"], descending=[True, False])
+        active.group_by("src_version")
+        .agg(pl.col("uses").sum(), pl.col("ts_first").min())
+        .sort(["uses", "src_version"], descending=[True, False])
     )
     if used.height < 2 or int(used.head(2)["uses"].sum()) < 0.5 * int(used["uses"].sum()):
         return ()
-    return sorted(used.head(2)["src_version"].to_list())
+    return used.head(2).sort("ts_first", "src_version")["src_version"].to_list()
 
 
 def _failures(facts: Facts, figures: Figures) -> Markup:

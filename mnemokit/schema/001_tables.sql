@@ -315,7 +315,7 @@ CREATE TABLE traces (
     seq          BIGINT NOT NULL
 );
 
--- One row per write. before, after (the plan) and kept are JSON; result is what a caller's own change returned. state:
+-- One row per write. before, after (the plan) and kept are JSON; differs: what was kept is not the plan; result is what a caller's own change returned. state:
 -- candidate, applied, kept, undone_forgotten, undone_unrecorded, reverted. Where a person was forgotten the JSON is
 -- blanked, ids are keyed hashes and ts_forgotten is set. conflicts: the later writes that the last revert met.
 CREATE TABLE session_changes (
@@ -332,6 +332,7 @@ CREATE TABLE session_changes (
     before          VARCHAR,
     after           VARCHAR,
     kept            VARCHAR,
+    differs         BOOLEAN,
     result          VARCHAR,
     state           VARCHAR NOT NULL,
     reason          VARCHAR,
@@ -347,9 +348,9 @@ CREATE TABLE session_changes (
 
 -- What happened to each trace, in order: the state after every write and every revert. move: write or revert. action:
 -- created, changed, deleted, or resolved (the words were there already: no state). counts: false once undone. Where
--- forgotten, the state is blanked. brain_id .. untimed and trace_seq are the trace's columns after it.
+-- forgotten, the state is blanked. change_seq: the write's seq. brain_id .. untimed and trace_seq are the trace's columns after it.
 CREATE TABLE change_traces (
-    change_id    VARCHAR NOT NULL,
+    change_seq   BIGINT NOT NULL,
     trace_id     VARCHAR NOT NULL,
     move         VARCHAR NOT NULL,
     action       VARCHAR NOT NULL,

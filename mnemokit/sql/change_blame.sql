@@ -9,6 +9,6 @@ SELECT change.change_id, change.actor, change.session_id, change.user_id, change
        standing.content, standing.type, standing.scope, to_json(standing.tags)::VARCHAR AS tags, standing.metadata,
        to_json(standing.parents)::VARCHAR AS parents
 FROM standing
-JOIN session_changes AS change ON change.change_id = standing.change_id
+JOIN session_changes AS change ON change.seq = standing.change_seq
 WHERE change.state IN ('applied', 'kept')
 ORDER BY standing.seq;

@@ -15,4 +15,4 @@ SET user_id = CASE WHEN user_id = $name THEN $name_hash ELSE user_id END,
     state = CASE WHEN list_contains($open, session_changes.state) THEN 'undone_forgotten' ELSE session_changes.state END,
     ts_forgotten = $at
 FROM about
-WHERE about.change_id = session_changes.change_id;
+WHERE about.seq = session_changes.seq;

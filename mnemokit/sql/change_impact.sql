@@ -8,13 +8,13 @@ WITH RECURSIVE this AS (
 wrote AS (
     SELECT trace_id, seq
     FROM change_traces
-    WHERE change_id = $change_id AND move = 'write' AND counts AND action <> 'resolved'
+    WHERE change_seq IN (SELECT seq FROM this) AND move = 'write' AND counts AND action <> 'resolved'
 ),
 later AS (
-    SELECT touched.change_id, touched.trace_id, touched.ts
+    SELECT touched.change_seq, touched.trace_id, touched.ts
     FROM change_traces AS touched
     JOIN wrote ON wrote.trace_id = touched.trace_id AND touched.seq > wrote.seq
-    WHERE touched.change_id <> $change_id AND touched.move = 'write' AND touched.counts AND touched.action <> 'resolved'
+    WHERE touched.change_seq NOT IN (SELECT seq FROM this) AND touched.move = 'write' AND touched.counts AND touched.action <> 'resolved'
 ),
 links AS (
     SELECT trace_id, unnest(parents) AS parent_id
@@ -48,17 +48,17 @@ used AS (
     CROSS JOIN this
     WHERE run.untimed OR run.ts_run >= this.ts_candidate
 )
-SELECT 'later_write' AS what, later.change_id, later.trace_id, change.session_id, 1 AS depth, NULL AS run_id,
+SELECT 'later_write' AS what, change.change_id, later.trace_id, change.session_id, 1 AS depth, NULL AS run_id,
        NULL AS recall_id, NULL AS reasonlet_id, later.ts
 FROM later
-JOIN session_changes AS change ON change.change_id = later.change_id
+JOIN session_changes AS change ON change.seq = later.change_seq
 WHERE change.state IN ('applied', 'kept')
 UNION ALL
-SELECT 'built_on', made.change_id, nearest.trace_id, change.session_id, nearest.depth, NULL, NULL, NULL, made.ts
+SELECT 'built_on', change.change_id, nearest.trace_id, change.session_id, nearest.depth, NULL, NULL, NULL, made.ts
 FROM nearest
 JOIN change_traces AS made ON made.trace_id = nearest.trace_id AND made.action = 'created' AND made.move = 'write'
     AND made.counts
-JOIN session_changes AS change ON change.change_id = made.change_id
+JOIN session_changes AS change ON change.seq = made.change_seq
 UNION ALL
 SELECT 'run', NULL, NULL, session_id, NULL, run_id, recall_id, reasonlet_id, ts_run
 FROM used

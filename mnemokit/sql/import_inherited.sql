@@ -4,7 +4,7 @@ WITH RECURSIVE stored AS (
     FROM links AS link
     JOIN change_traces AS made ON made.trace_id = link.parent_id AND made.counts AND made.move = 'write'
         AND made.action IN ('created', 'changed')
-    JOIN session_changes AS change ON change.change_id = made.change_id AND change.state IN ('applied', 'kept')
+    JOIN session_changes AS change ON change.seq = made.change_seq AND change.state IN ('applied', 'kept')
     WHERE link.parent_place IS NULL
 ),
 inherited (place, name) AS (

@@ -3,6 +3,6 @@ SELECT event.seq, event.edge_no, event.mnest_no, event.ts, event.kind, event.unt
        event.decay_lambda, event.tags, event.desired_sig, event.old_state, event.new_state, event.reason, event.detail
 FROM edge_events AS event
 SEMI JOIN lent_edges USING (edge_no)
-WHERE event.kind IN ('passing', 'transition', 'promote')
+WHERE event.kind IN ('passing', 'transition', 'promote', 'import')
   AND ($before IS NULL OR event.ts <= $before)
 ORDER BY event.ts, event.seq

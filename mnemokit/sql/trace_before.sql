@@ -3,7 +3,7 @@
 WITH written AS (
     SELECT trace_id, action, seq
     FROM change_traces
-    WHERE change_id = $change_id AND move = 'write' AND counts AND action <> 'resolved'
+    WHERE change_seq = $seq AND move = 'write' AND counts AND action <> 'resolved'
 ),
 past AS (
     SELECT state.*, written.action AS written_action, written.seq AS written_seq
@@ -12,15 +12,15 @@ past AS (
     WHERE state.counts AND state.action <> 'resolved'
 ),
 standing AS (
-    SELECT change_id
+    SELECT seq, change_id
     FROM session_changes
-    WHERE state IN ('applied', 'kept') AND change_id <> $change_id
-      AND change_id IN (SELECT change_id FROM past WHERE seq > written_seq)
+    WHERE state IN ('applied', 'kept') AND seq <> $seq
+      AND seq IN (SELECT change_seq FROM past WHERE seq > written_seq)
 ),
 later AS (
-    SELECT past.trace_id, list(DISTINCT past.change_id ORDER BY past.change_id) AS later_writes
+    SELECT past.trace_id, list(DISTINCT standing.change_id ORDER BY standing.change_id) AS later_writes
     FROM past
-    SEMI JOIN standing ON standing.change_id = past.change_id
+    JOIN standing ON standing.seq = past.change_seq
     WHERE past.seq > past.written_seq AND past.move = 'write'
     GROUP BY past.trace_id
 ),

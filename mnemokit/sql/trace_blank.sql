@@ -3,4 +3,4 @@ UPDATE change_traces
 SET counts = FALSE, forgotten = TRUE, brain_id = NULL, type = NULL, scope = NULL, content = NULL, content_hash = NULL,
     tags = NULL, metadata = NULL, parents = NULL, ts_created = NULL, ts_updated = NULL, untimed = NULL, trace_seq = NULL
 WHERE trace_id IN (SELECT trace_id FROM doomed)
-   OR (NOT counts AND change_id IN (SELECT change_id FROM about));
+   OR (NOT counts AND change_seq IN (SELECT seq FROM about));

@@ -1,11 +1,11 @@
 -- Writes without a verdict that touched one of these traces.
 WITH open_writes AS (
-    SELECT change_id
+    SELECT seq, change_id
     FROM session_changes
-    WHERE state = 'applied' AND change_id <> $change_id
+    WHERE state = 'applied' AND seq <> $seq
 )
-SELECT DISTINCT touched.change_id
+SELECT DISTINCT open_writes.change_id
 FROM change_traces AS touched
-SEMI JOIN open_writes ON open_writes.change_id = touched.change_id
+JOIN open_writes ON open_writes.seq = touched.change_seq
 WHERE touched.counts AND touched.trace_id IN (SELECT unnest($trace_ids))
-ORDER BY touched.change_id;
+ORDER BY open_writes.change_id;

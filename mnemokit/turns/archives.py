@@ -14,6 +14,10 @@ from mnemokit.turns.fields import BadRecord
 MAX_MEMBER_BYTES = 512 * 1024 * 1024
 """A file that unpacks to more is refused, so that an archive cannot fill the memory."""
 
+SURELY_FINE_BYTES = 32 * 1024 * 1024
+MAX_RATIO = 300
+"""A larger file that unpacks to more than so many times its size is no log but a bomb."""
+
 ZSTD = 93
 """The number of zstd among the methods of zip."""
 
@@ -48,6 +52,8 @@ def unpack(archive: zipfile.ZipFile, member: str, *, limit: int = MAX_MEMBER_BYT
     info = archive.getinfo(member)
     if info.file_size > limit or info.compress_size > limit:
         raise BadRecord(f"it unpacks to more than {limit} bytes")
+    if info.file_size > SURELY_FINE_BYTES and info.file_size > MAX_RATIO * info.compress_size:
+        raise BadRecord(f"it unpacks to more than {MAX_RATIO} times its size")
     try:
         raw = _unpack_zstd(archive, info, limit) if info.compress_type == ZSTD else _unpack(archive, info, limit)
     except NotImplementedError:

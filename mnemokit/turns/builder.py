@@ -13,6 +13,9 @@ from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.redaction import redact
 from mnemokit.turns.values import hashed_values
 
+MAX_PLACE_CHARS = 300
+"""A place is cut here; it may hold keys of the document, and those may be of any length."""
+
 
 @dataclass(slots=True)
 class Builder:
@@ -35,6 +38,7 @@ class Builder:
 
     def __post_init__(self) -> None:
         """Start the columns."""
+        self.file = as_text(self.file) or ""
         self._turns = {name: [] for name in self.schema}
 
     @property
@@ -103,7 +107,7 @@ class Builder:
 
     def reject(self, place: str, reason: str, raw: str | bytes, user_id: str | None = None) -> None:
         """Add a record that cannot be used; ``raw`` is redacted here."""
-        self._rejects.append((self.file, place, reason, redact(raw), user_id))
+        self._rejects.append((self.file, as_text(place[:MAX_PLACE_CHARS]) or "", reason, redact(raw), as_text(user_id)))
 
     def batch(self) -> TurnBatch:
         """What was collected, and start anew."""
@@ -141,6 +145,7 @@ class OpenSession:
     meta: str | None = None
     _calls: int = 0
     _messages: int = 0
+    _rejects: int = 0
     _ts: datetime | None = None
 
     def call(
@@ -187,11 +192,15 @@ class OpenSession:
 
     def reject(self, place: str, reason: str, raw: object) -> None:
         """A record of this session that cannot be used."""
+        self._rejects += 1
         self.builder.reject(place, reason, as_text(raw) or "null", self.user_id)
 
     def close(self) -> None:
-        """Count the messages; without any call, one of them (or the session itself) becomes the session's row."""
-        if self._calls == 0:
+        """Count the messages; without any call, one of them becomes the session's row.
+
+        A session without a single record counts as one itself; one whose records were all rejected gets no row.
+        """
+        if self._calls == 0 and (self._messages > 0 or self._rejects == 0):
             self._messages = max(0, self._messages - 1)
             self.builder.turn(
                 session_id=self.session_id,

@@ -14,7 +14,7 @@ from mnemokit.turns.frame import MAX_NAME_CHARS
 Obj = dict[str, object]
 Value = TypeVar("Value")
 
-_INT64 = 2**63
+_LARGEST = 2**62  # leaves room for what readers add to a step
 _MAX_SECONDS = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
@@ -107,7 +107,7 @@ def name(value: object, what: str) -> str:
     Raises:
         BadRecord: If it is missing or no name.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _INT64:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST:
         return str(value)
     found = text(value, what, longest=MAX_NAME_CHARS)
     if found is None:
@@ -132,10 +132,10 @@ def flag(value: object, what: str) -> bool | None:
 
 
 def whole(value: object, what: str) -> int:
-    """A whole number that fits 64 bits; a text of digits counts too.
+    """A whole number; a text of digits counts too.
 
     Raises:
-        BadRecord: If it is anything else.
+        BadRecord: If it is anything else, or 2^62 or beyond.
     """
     if isinstance(value, str) and len(value) < 20 and value.lstrip("-").isascii() and value.lstrip("-").isdigit():
         value = int(value)
@@ -143,9 +143,21 @@ def whole(value: object, what: str) -> int:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadRecord(f"{what} is {kind_of(value)}, not a whole number")
-    if not -_INT64 <= value < _INT64:
-        raise BadRecord(f"{what} does not fit 64 bits")
+    if not -_LARGEST <= value < _LARGEST:
+        raise BadRecord(f"{what} is 2^62 or beyond")
     return value
+
+
+def number_or_none(value: object) -> float | None:
+    """The value if it is a finite number, else None.
+
+    Example:
+        >>> number_or_none(1), number_or_none(float("nan")), number_or_none(True)
+        (1, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if isinstance(value, int) or math.isfinite(value) else None
 
 
 def instant(value: object, what: str, zone: tzinfo | None) -> datetime | None:
@@ -178,7 +190,7 @@ def epoch_seconds(value: object, what: str) -> datetime | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadRecord(f"{what} is {kind_of(value)}, not a number of seconds")
-    if not math.isfinite(value) or abs(value) > _MAX_SECONDS:
+    if not -_MAX_SECONDS <= value <= _MAX_SECONDS:  # also false for NaN
         raise BadRecord(f"{what} is no instant")
     try:
         return EPOCH + timedelta(seconds=value)
@@ -222,7 +234,7 @@ def _is_plain(value: object) -> bool:
     return (
         isinstance(value, bool)
         or (isinstance(value, str) and len(value) <= MAX_NAME_CHARS)
-        or (isinstance(value, int) and abs(value) < _INT64)
+        or (isinstance(value, int) and abs(value) < _LARGEST)
     )
 
 
@@ -230,5 +242,8 @@ def as_text(value: object) -> str | None:
     """Arguments or a result as text: texts as they are, anything else as JSON; lone surrogates replaced."""
     if value is None:
         return None
-    found = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    try:
+        found = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    except RecursionError:
+        return "…"
     return found if found.isascii() else found.encode("utf-8", "replace").decode("utf-8")

@@ -197,7 +197,7 @@ def _instants(have: pl.DataType, tz: str | None) -> pl.Expr:
 def _unusable() -> pl.Expr:
     """Why a row cannot be used; null where it can."""
     bad = pl.lit(None, dtype=pl.String)
-    for name in ("source", "session_id", "turn_id", "step", "parallel_group"):
+    for name in ("turn_id", "parallel_group", "source", "step", "session_id"):
         bad = pl.when(pl.col(name).is_null()).then(pl.lit(f"{name} is null")).otherwise(bad)
     for name in _NAMES:
         chars = pl.col(name).str.len_chars()

@@ -89,11 +89,11 @@ def read_head(path: Path) -> Head:
 
 
 def partial_json(text: str) -> object:
-    """Decode JSON that may be cut off anywhere: what is there is returned, an unfinished text or number left out.
+    """Decode JSON that may be cut off anywhere: what is there is returned, an unfinished text or number as None.
 
     Example:
-        >>> partial_json('{"a": [1, {"b": "c"}, {"d": "e')
-        {'a': [1, {'b': 'c'}, {}]}
+        >>> partial_json('{"a": [true, {"b": "c"}, {"d": "e')
+        {'a': [True, {'b': 'c'}, {'d': None}]}
         >>> partial_json("no json") is None
         True
     """
@@ -181,12 +181,7 @@ class _Partial:
             self.at += 1
             if not self._next():
                 return found
-            start = self.at
-            value = self.value(depth + 1)
-            if value is not None or self.text.startswith("null", start):
-                found[key] = value
-            else:
-                found[key] = None
+            found[key] = self.value(depth + 1)
 
     def _array(self, depth: int) -> list[object]:
         found: list[object] = []

@@ -19,8 +19,8 @@ MAX_VALUES = 256
 def hashed_values(value: object, session_id: str) -> list[int]:
     """The telling values inside a JSON value, as 64-bit hashes.
 
-    Every text of 2 characters or more and every number of at least 2 in absolute value counts, at any depth; a text that
-    is itself JSON is opened; true, false and null do not count. Hashes are keyed by the session, so that they say
+    Every text of 2 characters or more and every number of at least 2 in absolute value counts, at any depth; a text
+    that is itself JSON is opened; true, false and null do not count. Hashes are keyed by the session, so that they say
     nothing across sessions.
 
     Args:

@@ -6,6 +6,7 @@ the caller tells the model the id of a new trace, and the model says whether the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 OPEN = ("candidate", "applied")
@@ -44,6 +45,7 @@ class Write:
     conversation: str | None
     people: list[str]
     order: int
+    operation: str = ""
     state: str = "candidate"
     blanked: bool = False
     effects: list[Effect] = field(default_factory=list)
@@ -107,12 +109,67 @@ class Model:
         """One row per session, person, brain and conversation; none for who is anonymous or forgotten."""
         for person, role in [(write.learner, "learner"), *((p, "visitor") for p in write.people)]:
             nobody = person in self.anonymous or person.startswith("#") or person in self.tombstones
-            known = any(
-                (row[0], row[1], row[3], row[4]) == (write.session, person, write.brain, write.conversation)
-                for row in self.rows
-            )
-            if not nobody and not known:
+            place = (write.session, write.brain, write.conversation)
+            if nobody or (person == write.learner and role == "visitor"):
+                continue
+            there = {row for row in self.rows if (row[0], row[3], row[4]) == place and row[1] == person}
+            if there and role == "learner":
+                self.rows -= there
+            if not there or role == "learner":
                 self.rows.add((write.session, person, role, write.brain, write.conversation))
+
+    # What each kind of write does: (action, trace id, the trace after it). New ids are the store's --------------------
+
+    def add(self, new: Iterator[str], texts: list[str], trace: Trace) -> list[tuple[str, str, Trace | None]]:
+        """A trace per text, unless the words are there already."""
+        effects: list[tuple[str, str, Trace | None]] = []
+        made: dict[str, str] = {}
+        for text in texts:
+            there = self.twin(replace(trace, content=text)) or made.get(text)
+            if there is None:
+                made[text] = next(new)
+                effects.append(("created", made[text], replace(trace, content=text)))
+            else:
+                effects.append(("resolved", there, None))
+        return effects
+
+    def update(self, trace_id: str, **fields: object) -> list[tuple[str, str, Trace | None]]:
+        """Only the given fields change."""
+        return [("changed", trace_id, replace(self.traces[trace_id], **fields))]
+
+    def delete(self, trace_ids: list[str]) -> list[tuple[str, str, Trace | None]]:
+        """Those that are there go."""
+        return [("deleted", trace_id, None) for trace_id in trace_ids if trace_id in self.traces]
+
+    def merge(self, new: Iterator[str], trace_ids: list[str], text: str | None) -> list[tuple[str, str, Trace | None]]:
+        """One new trace with the merged ones as parents, unless its words are there; the merged ones go."""
+        merged = [self.traces[trace_id] for trace_id in trace_ids]
+        content = "\n".join(trace.content for trace in merged) if text is None else text
+        tags = tuple(dict.fromkeys(tag for trace in merged for tag in trace.tags))
+        trace = replace(merged[0], content=content, tags=tags, parents=tuple(trace_ids))
+        there = self.twin(trace, without=tuple(trace_ids))
+        first = ("created", next(new), trace) if there is None else ("resolved", there, None)
+        return [first, *self.delete(trace_ids)]
+
+    def standing_summary(self, brain: str, conversation: str | None) -> str | None:
+        """The rolling summary of this brain and conversation."""
+        for trace_id in sorted(self.traces, key=lambda trace_id: -self.born[trace_id]):
+            trace = self.traces[trace_id]
+            for write in self.writes.values():
+                made = any(e.trace_id == trace_id and e.action == "created" for e in write.effects)
+                mine = (write.operation, write.brain, write.conversation) == ("rolling_summary", brain, conversation)
+                if made and mine and trace.type == "summary":
+                    return trace_id
+        return None
+
+    def rolling_summary(
+        self, new: Iterator[str], brain: str, conversation: str | None, text: str
+    ) -> list[tuple[str, str, Trace | None]]:
+        """The summary so far is replaced in place."""
+        there = self.standing_summary(brain, conversation)
+        if there is None:
+            return [("created", next(new), Trace(brain, "summary", None, text))]
+        return [("changed", there, replace(self.traces[there], content=text, tags=(), parents=()))]
 
     # Writes ----------------------------------------------------------------------------------------------------------
 
@@ -124,13 +181,14 @@ class Model:
         learner: str,
         brain: str,
         conversation: str | None = None,
+        operation: str = "",
         people: list[str] | None = None,
         inherits: list[str] | None = None,
     ) -> Write:
         """The candidate, with its session rows."""
         self.order += 1
         contributors = self.contributors(learner, people or [], inherits or [])
-        write = Write(session, learner, brain, conversation, contributors, self.order)
+        write = Write(session, learner, brain, conversation, contributors, self.order, operation)
         self.writes[change] = write
         self.note_rows(write)
         return write
@@ -248,7 +306,15 @@ class Model:
                 write.state = "undone_forgotten"
         for write in self.writes.values():
             write.effects = [effect for effect in write.effects if effect.trace_id not in doomed]
-        self.rows = {(s, hashed(user) if u == user else u, r, b, c) for s, u, r, b, c in self.rows}
+        for row in sorted(self.rows, key=repr):
+            session, name, role, brain, conversation = row
+            if name == user:
+                self.rows.remove(row)
+                already = any(
+                    (s, u, b, c) == (session, hashed(user), brain, conversation) for s, u, _, b, c in self.rows
+                )
+                if not already:
+                    self.rows.add((session, hashed(user), role, brain, conversation))
         return doomed
 
     def readmit(self, user: str) -> None:

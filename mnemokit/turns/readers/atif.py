@@ -26,6 +26,7 @@ from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.sniff import Head
 
 _CONTINUATION_STEPS = 1_000_000
+_MAX_CONTINUATIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,10 @@ def _session(builder: Builder, document: Obj) -> tuple[OpenSession, int]:
             )
         ),
     )
-    return session, 0 if continuation is None else whole(continuation, "continuation_index") * _CONTINUATION_STEPS
+    index = 0 if continuation is None else whole(continuation, "continuation_index")
+    if not 0 <= index < _MAX_CONTINUATIONS:
+        raise BadRecord(f"continuation_index is not from 0 to {_MAX_CONTINUATIONS - 1}")
+    return session, index * _CONTINUATION_STEPS
 
 
 def _results(step: Obj) -> dict[str, object]:

@@ -33,10 +33,15 @@ from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.sniff import Head
 
 _NEEDED = frozenset({"session_id", "step", "executor"})
+_INSTANT = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NUMBERS = ("step", "parallel_group")
 _LINE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {**TURNS_SCHEMA, "ts": pl.String}
 _PARQUET_MAGIC = b"PAR1"
+NAME = "turns"
+
+PARQUET_ROWS = 1_000_000
+"""Rows of a Parquet file that are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class CanonicalReader:
     Instants are ISO 8601 with an offset; naive ones need ``tz``.
     """
 
-    name: str = "turns"
+    name: str = NAME
     passings: str = "grouped"
     captures: str = "session"
 
@@ -57,7 +62,7 @@ class CanonicalReader:
         if head.raw.startswith(_PARQUET_MAGIC):
             try:
                 columns = set(pl.read_parquet_schema(head.path))
-            except (pl.exceptions.PolarsError, OSError):
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
                 columns = set[str]()
             return "Parquet with the columns of a frame of turns" if columns >= _NEEDED else None
         if any(line.keys() >= _NEEDED for line in head.lines):
@@ -82,19 +87,19 @@ class CanonicalReader:
 
 
 def _read_parquet(path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
-    rows = max(options.batch_rows, 1_000_000)
+    rows = max(options.batch_rows, PARQUET_ROWS)
     start = 0
     try:
         height = pl.scan_parquet(path).select(pl.len()).collect().item()
         while start < height or start == 0:
             frame = pl.scan_parquet(path).slice(start, rows).collect()
-            turns, rejects = split_turns(frame, source=CanonicalReader.name, tz=_tz(options))
+            turns, rejects = split_turns(frame, source=NAME, tz=_tz(options))
             place = pl.format("row {}", pl.col("place").str.extract(r"(\d+)").cast(pl.Int64) + start)
             yield TurnBatch(_with_extra(turns, options), rejects.with_columns(file=pl.lit(str(path)), place=place), 0)
             start += rows
     except InvalidInput as error:
         raise CorruptLog(f"{path}: {error}") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = str(error).splitlines()[0]
         raise CorruptLog(f"{path}: the Parquet file is broken ({first}); nothing was read") from None
 
@@ -113,7 +118,7 @@ def _lines_batch(path: Path, lines: list[Line], options: ReadOptions) -> TurnBat
     fast = None if options.text or options.values else _all_at_once(lines, options)
     if fast is not None:
         return fast
-    builder = Builder(CanonicalReader.name, str(path), options)
+    builder = Builder(NAME, str(path), options)
     for line in lines:
         try:
             _add_row(builder, need_obj(line.value(), "the line"), options)
@@ -129,22 +134,22 @@ def _all_at_once(lines: list[Line], options: ReadOptions) -> TurnBatch | None:
         return None
     try:
         frame = pl.read_ndjson(io.BytesIO(raw), schema=_LINE_SCHEMA)
-    except (pl.exceptions.PolarsError, OSError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
     names = [name for name, dtype in TURNS_SCHEMA.items() if dtype == pl.String and name not in ("question", "meta")]
     odd = pl.any_horizontal(pl.col(name).str.contains(r"^[\[{]") for name in names)
     ts = pl.col("ts").str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
-    lost = ts.is_null() & pl.col("ts").is_not_null()
+    lost = (ts.is_null() | pl.col("ts").str.contains(_INSTANT).not_()) & pl.col("ts").is_not_null()
     if frame.height != len(lines) or bool(frame.select((odd | lost).any()).item()):
         return None
-    turns, rejects = split_turns(frame.with_columns(ts=ts), source=CanonicalReader.name, tz=_tz(options))
+    turns, rejects = split_turns(frame.with_columns(ts=ts), source=NAME, tz=_tz(options))
     if rejects.height:
         return None
     return TurnBatch(turns, rejects, 0)
 
 
 def _read_csv(path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
-    builder = Builder(CanonicalReader.name, str(path), options)
+    builder = Builder(NAME, str(path), options)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         rows = csv.reader(file)
         header = next(_csv_rows(rows), (1, None))[1]

@@ -93,7 +93,7 @@ def _persona(path: Path) -> str:
 
 def _nodes(path: Path) -> list[tuple[str, object]]:
     document = as_obj(read_json(path))
-    if document is None:
+    if document is None or not any(_NODE.fullmatch(key) for key in document):
         raise CorruptLog(f"{path}: not a memory of Generative Agents (no object of nodes); nothing was read")
     return sorted(document.items(), key=lambda item: _number(item[1]))
 

@@ -62,9 +62,11 @@ class LangfuseReader:
         return None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
-        """A batch per some traces, or for the whole document."""
+        """Batches of lines, or one for the document."""
         builder = Builder(self.name, str(path), options)
         census = SessionCensus(builder)
+        loose_calls = _called_by_loose_observations(path)
+        waiting: list[Span] = []
         for place, line, value in read_values(path):
             traces = [value] if as_obj(value) is not None else as_list(value)
             if line is None and not any(_is_trace(item) for item in traces):
@@ -73,9 +75,12 @@ class LangfuseReader:
                 reason = str(value) if isinstance(value, BadRecord) else "a line that is no object"
                 builder.reject(place, reason, line.raw if line else "null")
                 continue
-            _read_traces(builder, census, traces, place)
-            if builder.full:
+            for where, trace, observation, called in _observations(traces, place, loose_calls):
+                _add(builder, census, waiting, trace, observation, called, where)
+            if len(waiting) + builder.rows >= options.batch_rows or builder.full:
+                write_spans(waiting)
                 yield builder.batch()
+        write_spans(waiting)
         census.close()
         yield builder.batch()
 
@@ -85,24 +90,33 @@ def _is_trace(value: object) -> bool:
     return isinstance(obj.get("observations"), list) or "traceId" in obj
 
 
-def _read_traces(builder: Builder, census: SessionCensus, traces: list[object], place: str) -> None:
-    spans: list[Span] = []
-    loose = [item for item in traces if "traceId" in (as_obj(item) or {})]
-    known_tools = call_names([_opened((as_obj(item) or {}).get("output")) for item in loose])
+def _called_by_loose_observations(path: Path) -> set[str]:
+    """Names of the tools that models call, in a file of observations one by one."""
+    found: set[str] = set()
+    for _, _, value in read_values(path):
+        for item in objects([value] if as_obj(value) is not None else value):
+            if "traceId" in item:
+                found |= call_names(_opened(item.get("output")))
+    return found
+
+
+def _observations(
+    traces: list[object], place: str, loose_calls: set[str]
+) -> Iterator[tuple[str, Obj, object, set[str]]]:
+    """Place, trace, observation and the tools that models of the trace call, for every observation."""
     for index, item in enumerate(traces):
         where = place if len(traces) == 1 else f"{place}[{index}]"
         value = as_obj(item) or {}
         listed = list_or_none(value.get("observations"))
-        if listed is not None:
-            trace = as_obj(value.get("trace")) or value
-            called = call_names([_opened((as_obj(one) or {}).get("output")) for one in listed])
-            if not listed:
-                _add(builder, census, spans, trace, {}, called, f"{where}.trace")
-            for number, one in enumerate(listed):
-                _add(builder, census, spans, trace, one, called, f"{where}.observations[{number}]")
-        else:
-            _add(builder, census, spans, {}, item, known_tools, where)
-    write_spans(spans)
+        if listed is None:
+            yield where, {}, item, loose_calls
+            continue
+        trace = as_obj(value.get("trace")) or value
+        called = call_names([_opened(dig(one, "output")) for one in listed])
+        if not listed:
+            yield f"{where}.trace", trace, {}, called
+        for number, one in enumerate(listed):
+            yield f"{where}.observations[{number}]", trace, one, called
 
 
 def _add(

@@ -76,8 +76,11 @@ class OtlpReader:
             found = list(_spans(value))
             if line is None and not found and not _is_export(value):
                 raise CorruptLog(f"{path}: no OpenTelemetry spans (no resourceSpans); nothing was read")
-            if not found:
-                builder.ignored += 1
+            if not found and line is not None:
+                if _is_export(value) or {"resourceMetrics", "resourceLogs"} & (as_obj(value) or {}).keys():
+                    builder.ignored += 1
+                else:
+                    builder.reject(place, "a line without resourceSpans", line.raw)
             for where, raw, resource in found:
                 _add(builder, census, waiting, traces, raw, resource, f"{place}.{where}")
             if len(waiting) + builder.rows >= options.batch_rows or builder.full:

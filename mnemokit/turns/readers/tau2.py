@@ -22,6 +22,7 @@ from mnemokit.turns.fields import (
     meta_text,
     name,
     name_or_none,
+    number_or_none,
     objects,
     text,
     whole,
@@ -119,8 +120,7 @@ def _read_simulation(builder: Builder, run: _Run, simulation: Obj, place: str) -
 
 
 def _session(builder: Builder, run: _Run, simulation: Obj) -> OpenSession:
-    reward = dig(simulation, "reward_info", "reward")
-    reward = None if isinstance(reward, bool) or not isinstance(reward, (int, float)) else reward
+    reward = number_or_none(dig(simulation, "reward_info", "reward"))
     own = (
         ("trial", simulation.get("trial")),
         ("reward", reward),

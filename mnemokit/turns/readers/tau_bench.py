@@ -21,6 +21,7 @@ from mnemokit.turns.fields import (
     name,
     name_or_none,
     need_obj,
+    number_or_none,
 )
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.readers.chat import read_chat
@@ -68,8 +69,7 @@ def _read_trial(builder: Builder, trial: Obj, place: str) -> None:
     number = name_or_none(trial.get("trial"), "trial") or "0"
     messages = as_list(trial.get("traj"))
     digest = hashlib.blake2b((as_text(messages) or "").encode(), digest_size=6).hexdigest()
-    reward = trial.get("reward")
-    reward = None if isinstance(reward, bool) or not isinstance(reward, (int, float)) else reward
+    reward = number_or_none(trial.get("reward"))
     session = OpenSession(
         builder,
         session_id=f"{task}:{number}:{digest}",

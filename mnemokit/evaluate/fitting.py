@@ -254,7 +254,7 @@ def minimise(
     Returns:
         The parameters, the loss at the start values, and how often the loss was computed.
     """
-    from scipy import optimize  # noqa: PLC0415 - slow to import, and only a fit needs it
+    from scipy import optimize
 
     names = list(bounds)
     low = np.log([bounds[name].low for name in names])

@@ -1,0 +1,1 @@
+"""Two groups of sessions, and the questions that researchers ask of them."""

@@ -1,0 +1,1 @@
+SELECT max(weight) FROM mnests WHERE list_contains($states, state)

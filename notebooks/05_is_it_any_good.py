@@ -1,0 +1,185 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Was the memory right?
+#
+# A memory that says "this works in 80 % of the cases" can be held to it. Here every prediction is made only from what
+# was known before, and stands beside baselines that are hard to beat, with intervals over sessions. Where a model
+# loses to a simpler one, it is shown losing.
+
+# %%
+import polars as pl
+
+import mnemokit as mk
+
+mk.charts.use_in_notebook()
+pl.Config.set_tbl_hide_dataframe_shape(True)
+pl.Config.set_tbl_rows(20)
+pl.Config.set_fmt_str_lengths(60)
+
+# %% [markdown]
+# ## Eight agents, a month, 4,698 attempts
+#
+# The public reports of Auto-GPT-Benchmarks say for eight agents which tests they attempted, when, and how it went.
+# Each attempt is a run of a procedure (the test, in the agent's scope). We learn from the beginning on, and score the
+# runs from 17 August 2023 on.
+
+# %%
+mem = mk.open()
+report = mem.replay(mk.datasets.agb(), progress=False)
+SCORED_FROM = "2023-08-17T00:00:00+00:00"
+runs = mem.frame("runs")
+report.sessions, runs.height, runs.filter(outcome="success").height
+
+# %%
+made = mk.evaluate.predictions(mem, "runs", since=SCORED_FROM)
+table = made.table()
+table.filter(pl.col("versus").is_null(), metric="brier").select(
+    "model", "baseline", "value", "low", "high", "n_sessions", "n"
+)
+
+# %% [markdown]
+# The default rule of this library is `rank_rule`. It beats a constant by far. But does it beat the share of the last
+# ten runs, a baseline that a tired programmer writes in one line?
+
+# %%
+mk.charts.scores(table)
+
+# %%
+mk.charts.scores(table, versus="last_10")
+
+# %% [markdown]
+# No. On this log it loses to the last ten, and the paired interval excludes 0: agents got better and worse during the
+# month, and a record that never forgets lags behind. `run_half_life`, the same record in which older runs count less,
+# is the one that wins. (No procedure here has a parent, so inheriting cannot help either: `own_record` is the same.)
+# That is a finding about this log, not a law; and nothing was tuned on the scored period.
+
+# %%
+(
+    table.filter(pl.col("versus").is_in(["constant", "last_10"]), metric="brier")
+    .filter(pl.col("model").is_in(["rank_rule", "run_half_life", "own_record"]))
+    .select("model", "versus", "value", "low", "high")
+)
+
+# %% [markdown]
+# ## When it said 70 %, did it happen 70 % of the time?
+
+# %%
+mk.charts.calibration(made.bins(10).filter(pl.col("model").is_in(["rank_rule", "run_half_life"])))
+
+# %% [markdown]
+# ## Fitting, on the earlier part only
+#
+# `fit` finds parameters by maximum likelihood before the scored period, and its result competes in the same table. Its
+# curve says how much the data say about the parameter at all.
+
+# %%
+fits = [mk.evaluate.fit(mem, "runs", until=SCORED_FROM, family=family) for family in ("rank_rule", "run_half_life")]
+{fit.name: dict(fit.params) for fit in fits}
+
+# %%
+later = mk.evaluate.score(mem, "runs", models=fits, since=SCORED_FROM)
+mk.charts.scores(later, metric="brier", versus="last_10")
+
+# %% [markdown]
+# A fit refuses to be scored on what it was fitted on.
+
+# %%
+try:
+    mk.evaluate.score(mem, "runs", models=fits)
+except mk.MnemokitError as refused:
+    print(refused)
+
+# %% [markdown]
+# ## Which executor comes next?
+#
+# The edges of the tau2 log, scored on the sessions of half the tasks, learnt from what came before in time.
+
+# %%
+tau2 = mk.open()
+tau2.replay(mk.datasets.tau2(), progress=False)
+turns = tau2.frame("turns")
+tasks = turns["question"].unique().sort()
+half = turns.filter(pl.col("question").is_in(tasks.gather_every(2).implode()))["session_id"].unique().to_list()
+following = mk.evaluate.score(tau2, "next_executor", sessions=half, versions="collapsed")
+mk.charts.scores(following.filter(pl.col("metric").is_in(["log_loss", "hit@1", "hit@3", "mrr"])))
+
+# %% [markdown]
+# ## Two versions: what really differs?
+#
+# A difference without its n misleads. The list starts with what many sessions support, not with 5/5 against 0/0.
+
+# %%
+versions = mk.evaluate.compare(tau2, by="executor_version")
+mk.charts.differences(versions.edges(), names=("gpt-4.1", "fine-tuned"), top=15)
+
+# %% [markdown]
+# The same 140 tasks were given to both, so the question whether it paid can be asked in pairs.
+
+# %%
+versions.partings().select(
+    "after", "then_a", "then_b", "n", "success_a", "success_b", "gain", "low", "high", "note"
+).head(5)
+
+# %% [markdown]
+# Which passings precede failure, though every single call was fine?
+
+# %%
+versions.before_failure().select(
+    "src_executor", "dst_executor", "failed_with", "with_edge", "rate_with", "rate_without", "low", "high"
+).head(6)
+
+# %% [markdown]
+# And is a version one thing at all?
+
+# %%
+versions.confounds().filter(pl.col("warning").is_not_null()).select("attribute", "value", "warning").unique(
+    maintain_order=True
+).head(8)
+
+# %% [markdown]
+# ## What if the rule were another one?
+#
+# A stronger prior (20 runs instead of 2) on the same log: which procedures change their rank? Nothing is written, and
+# only what differs is listed.
+
+# %%
+other = mk.evaluate.what_if(mem, {"k": 20.0})
+names = mem.frame("reasonlets").select(pl.col("reasonlet_id").alias("id"), "scope", "question")
+other.diff.join(names, on="id").select("scope", "question", "before", "after", "n").head(8)
+
+# %% [markdown]
+# What did the rule hide when it was needed, and what did it keep for nothing? A procedure counts as hidden if it
+# stood below a new one (a rate under one half) and then succeeded.
+
+# %%
+mk.evaluate.hidden(mem).group_by("side", "kind").agg(
+    pl.len(), pl.col("days_faded").median(), pl.col("days_unused").median()
+)
+
+# %% [markdown]
+# ## Too little to say
+#
+# Six runs are not enough to tell anything, and the table says so instead of giving a number to believe.
+
+# %%
+with mk.open() as small:
+    procedure = small.reasonlets.capture(
+        scope="s", question="q", graph={"nodes": [{"id": "a"}]}, outcome="success", at="2025-08-01T00:00:00+00:00"
+    )
+    for day in range(2, 7):
+        small.reasonlets.record_run(procedure.reasonlet_id, "success", at=f"2025-08-0{day}T00:00:00+00:00")
+    few = mk.evaluate.score(small, "runs")
+few.filter(pl.col("versus").is_null(), metric="brier").select("model", "value", "low", "high", "n", "note").head(4)
+
+# %%
+tau2.close()
+mem.close()

@@ -1,0 +1,340 @@
+"""Recall: what is similar, what is shown first, and what is kept of it."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mnemokit as mk
+from mnemokit.embedding import Embedder, WordLlamaEmbedder
+from mnemokit.errors import InvalidInput
+from mnemokit.ranking import RANK_SCHEMA
+from mnemokit.recall import RECALL_SCHEMA
+from mnemokit.tokens import tokens
+from tests.oracles import bm25 as oracle
+
+T0 = datetime(2025, 3, 1, tzinfo=UTC)
+EXACT = 1e-12
+
+
+def hour(n):
+    return T0 + timedelta(hours=n)
+
+
+@pytest.fixture
+def mem():
+    with mk.open() as opened:
+        yield opened
+
+
+def known(mem, *questions, scope="s", outcome="success", start=0):
+    """Reasonlets for questions, an hour apart; reasonlet_id -> question."""
+    return {
+        mem.reasonlets.capture(
+            scope=scope, question=question, graph={}, outcome=outcome, at=hour(start + n)
+        ).reasonlet_id: question
+        for n, question in enumerate(questions)
+    }
+
+
+# Terms --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Refund the ORDER, please!", ["refund", "the", "order", "please"]),
+        ("get_user_details v2.1", ["get", "user", "details", "v2", "1"]),
+        ("Größe der Straße", ["grösse", "der", "strasse"]),
+        ("L'ordine è già partito", ["l", "ordine", "è", "già", "partito"]),
+        ("退款政策", ["退款", "款政", "政策"]),
+        ("退 ok 款", ["退", "ok", "款"]),
+        ("東京タワー2025", ["東京", "京タ", "タワ", "ワー", "2025"]),
+        ("환불 요청", ["환불", "요청"]),
+        ("ﬁle ＡＢＣ １２", ["file", "abc", "12"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("e\u0301cole École", ["école", "école"]),
+        ("", []),
+        ("!?… —", []),
+    ],
+)
+def test_terms_are_nfkc_case_folded_runs_of_letters_and_pairs_in_unspaced_scripts(text, terms):
+    assert tokens(text) == terms
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=12))
+def test_terms_are_those_of_the_plain_python_rule(text):
+    assert tokens(text) == oracle.tokens(text)
+
+
+# Similarity ---------------------------------------------------------------------------------------------------------
+
+WORD = st.sampled_from(["refund", "order", "the", "Straße", "退款", "già", "rückgabe", "42"])
+QUESTION = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(QUESTION | st.none(), max_size=8), QUESTION | st.just("unseen words"))
+def test_similarity_is_bm25_as_a_share_of_what_the_question_itself_would_get(questions, asked):
+    with mk.open() as mem:
+        ids = known(mem, *questions)
+        known(mem, "refund refund order", scope="elsewhere")
+        shown = mem.reasonlets.recall(asked, scope="s", limit=100, log=False)
+        expected = oracle.similarities(asked, ids)
+        found = dict(shown.select("reasonlet_id", "similarity").iter_rows())
+        assert found.keys() == expected.keys()
+        for name, similarity in expected.items():
+            assert found[name] == pytest.approx(similarity, abs=EXACT)
+            if oracle.tokens(ids[name]) == oracle.tokens(asked):
+                assert found[name] == pytest.approx(1.0, abs=EXACT)
+
+
+def test_a_question_without_a_shared_term_gives_no_row_and_none_is_never_recalled(mem):
+    known(mem, "refund an order", None)
+    assert mem.reasonlets.recall("book a flight", scope="s").is_empty()
+    assert mem.reasonlets.recall("?!", scope="s").is_empty()
+    assert mem.reasonlets.recall("None", scope="s").is_empty()
+    assert mem.reasonlets.recall("refund", scope="nowhere").is_empty()
+    assert mem.reasonlets.recall("refund", scope="s").height == 1
+
+
+def test_unseen_terms_count_against_the_similarity(mem):
+    known(mem, "refund an order", "book a flight", "cancel a trip")
+    whole = mem.reasonlets.recall("refund an order", scope="s")["similarity"][0]
+    diluted = mem.reasonlets.recall("refund an order zebra quagga", scope="s")["similarity"][0]
+    assert whole == pytest.approx(1.0, abs=EXACT)
+    assert diluted < 0.7
+
+
+def test_a_question_that_repeats_the_terms_more_is_clipped_to_one(mem):
+    known(mem, "refund refund refund", "order", "trip")
+    assert mem.reasonlets.recall("refund", scope="s")["similarity"].item() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Wie lange dauert die Rückgabe der Größe XL?", "RÜCKGABE GRÖSSE"),
+        ("Perché il mio ordine è già partito?", "ordine già partito"),
+        ("如何申请退款", "退款"),
+        ("注文をキャンセルしたい", "キャンセル"),
+    ],
+)
+def test_german_italian_chinese_and_japanese_questions_are_found(mem, question, asked):
+    ids = known(mem, "refund an order", question, "book a flight")
+    shown = mem.reasonlets.recall(asked, scope="s")
+    assert [ids[name] for name in shown["reasonlet_id"]] == [question]
+
+
+# Score --------------------------------------------------------------------------------------------------------------
+
+
+def scored_by_hand(mem, ids, asked, weight, at=None):
+    similarities = oracle.similarities(asked, ids)
+    rates = dict(mem.reasonlets.rank(at=at).select("reasonlet_id", "rate").iter_rows())
+    return {name: each * ((1 - weight) + weight * rates[name]) for name, each in similarities.items()}
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+def test_the_score_is_similarity_times_the_weighted_rate_and_the_best_come_first(mem, weight):
+    ids = known(mem, "refund an order", "refund a broken order", "refund", "order a book")
+    for n, name in enumerate(ids):
+        for _ in range(n * 2):
+            mem.reasonlets.record_run(name, "failure" if n % 2 else "success")
+    shown = mem.reasonlets.recall("refund an order", scope="s", weight=weight)
+    expected = scored_by_hand(mem, ids, "refund an order", weight)
+    assert dict(shown.select("reasonlet_id", "score").iter_rows()) == pytest.approx(expected, abs=EXACT)
+    assert shown["score"].to_list() == sorted(shown["score"], reverse=True)
+    assert shown["rank"].to_list() == [1, 2, 3, 4]
+
+
+def test_recall_has_the_columns_of_rank_and_its_own_also_when_empty(mem):
+    ids = known(mem, "refund an order", "refund")
+    shown = mem.reasonlets.recall("refund", scope="s")
+    assert list(shown.schema) == [*RANK_SCHEMA, "recall_id", "rank", "similarity", "score"]
+    assert mem.reasonlets.recall("zebra", scope="s").schema == shown.schema == pl.Schema(RECALL_SCHEMA)
+    ranked = mem.reasonlets.rank()
+    for name in ids:
+        both = [frame.filter(reasonlet_id=name).select(*RANK_SCHEMA) for frame in (shown, ranked)]
+        assert both[0].equals(both[1])
+
+
+def test_min_similarity_is_a_gate_and_limit_cuts(mem):
+    known(mem, "refund an order", "refund a ticket", "refund for a very long flight to somewhere far away")
+    every = mem.reasonlets.recall("refund an order", scope="s")
+    gate = every["similarity"].sort()[1]
+    gated = mem.reasonlets.recall("refund an order", scope="s", min_similarity=gate)
+    assert gated["similarity"].min() >= gate
+    assert gated.height == every.height - 1
+    assert mem.reasonlets.recall("refund an order", scope="s", limit=1).height == 1
+
+
+def test_equal_scores_go_to_more_runs_then_newer_then_id(mem):
+    ids = list(known(mem, "refund", "refund", "refund", outcome=None))
+    for name, outcomes in ((ids[1], ["success", "failure"]),):
+        for outcome in outcomes:
+            mem.reasonlets.record_run(name, outcome)
+    assert mem.reasonlets.recall("refund", scope="s")["reasonlet_id"].to_list() == [ids[1], ids[2], ids[0]]
+    with mk.open() as other:
+        at_once = [
+            other.reasonlets.capture(scope="s", question="refund", graph={}, at=T0).reasonlet_id for _ in range(4)
+        ]
+        assert other.reasonlets.recall("refund", scope="s")["reasonlet_id"].to_list() == sorted(at_once)
+
+
+def test_recall_as_of_a_time_shows_nothing_later_in_corpus_records_or_rows(mem):
+    ids = known(mem, "refund an order", "refund a ticket", "refund", "order")
+    first, second = list(ids)[:2]
+    mem.reasonlets.record_run(first, "failure", at=hour(10))
+    run = mem.reasonlets.record_run(second, "failure", at=hour(1))
+    mem.reasonlets.feedback(run, "success", at=hour(12))
+    for n in (0, 1, 2, 9, 10, 12):
+        visible = {name: text for place, (name, text) in enumerate(ids.items()) if place <= n}
+        shown = mem.reasonlets.recall("refund an order", scope="s", at=hour(n), log=False)
+        expected = scored_by_hand(mem, visible, "refund an order", 1.0, at=hour(n))
+        assert dict(shown.select("reasonlet_id", "score").iter_rows()) == pytest.approx(expected, abs=EXACT)
+    now = mem.reasonlets.recall("refund an order", scope="s", log=False)
+    late = mem.reasonlets.recall("refund an order", scope="s", at=hour(99), log=False)
+    assert now.equals(late)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10])
+def test_what_is_shown_is_the_best_of_all_that_is_similar_though_only_few_are_rated(mem, limit):
+    rng = random.Random(limit)
+    words = ["refund", "order", "ticket", "cancel", "flight", "book", "change", "seat"]
+    ids = {}
+    for n in range(250):
+        question = " ".join(rng.choices(words, k=rng.randint(1, 6)))
+        parent = rng.choice([None, *ids])
+        ids |= {
+            mem.reasonlets.capture(
+                scope="s", question=question, graph={"nodes": [{"id": str(n)}]}, parent_id=parent, at=hour(n)
+            ).reasonlet_id: question
+        }
+    for _ in range(300):
+        mem.reasonlets.record_run(rng.choice(list(ids)), rng.choice(["success", "success", "failure", None]))
+    for asked in ("refund order", "cancel a flight seat", "book book ticket unseen", "change"):
+        for weight in (0.3, 1.0):
+            shown = mem.reasonlets.recall(asked, scope="s", limit=limit, weight=weight, log=False)
+            expected = sorted(scored_by_hand(mem, ids, asked, weight).values(), reverse=True)[:limit]
+            assert shown["score"].to_list() == pytest.approx(expected, abs=EXACT)
+            late = mem.reasonlets.recall(asked, scope="s", limit=limit, weight=weight, log=False, at=datetime.now(UTC))
+            assert shown.equals(late)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"limit": 0}, "limit must be at least 1"),
+        ({"min_similarity": 1.5}, "min_similarity must be from 0 to 1"),
+        ({"min_similarity": float("nan")}, "min_similarity must be from 0 to 1"),
+        ({"weight": -0.1}, "weight must be from 0 to 1"),
+        ({"question": ""}, "question must be a text that is not empty"),
+        ({"question": None}, "question must be a text that is not empty"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(mem, change, why):
+    with pytest.raises(InvalidInput, match=why):
+        mem.reasonlets.recall(**{"question": "q", "scope": "s", **change})
+
+
+# What is kept -------------------------------------------------------------------------------------------------------
+
+
+def test_a_recall_is_kept_with_what_it_showed(mem):
+    known(mem, "refund an order", "refund")
+    shown = mem.reasonlets.recall("refund an order", scope="s", subject="ada", weight=0.5, at=hour(5))
+    kept = mem.frame("recalls").row(0, named=True)
+    assert shown["recall_id"].unique().to_list() == [kept["recall_id"]]
+    assert kept == {
+        "recall_id": kept["recall_id"],
+        "scope": "s",
+        "question": "refund an order",
+        "subject": "ada",
+        "weight": 0.5,
+        "shown": 2,
+        "ts_recalled": hour(5),
+    }
+    rows = mem.frame("recall_rows")
+    columns = ["recall_id", "rank", "reasonlet_id", "similarity", "rate", "score"]
+    assert rows.sort("rank").select(columns).equals(shown.select(columns))
+
+
+def test_log_false_keeps_nothing_and_an_empty_recall_is_kept_as_shown_zero(mem):
+    known(mem, "refund")
+    quiet = mem.reasonlets.recall("refund", scope="s", log=False)
+    assert quiet["recall_id"].to_list() == [None]
+    assert mem.frame("recalls").is_empty()
+    mem.reasonlets.recall("zebra", scope="s")
+    assert mem.frame("recalls")["shown"].to_list() == [0]
+
+
+def test_a_read_only_store_recalls_and_keeps_nothing(tmp_path):
+    path = tmp_path / "memory.duckdb"
+    with mk.open(path) as mem:
+        known(mem, "refund")
+    with mk.open(path, read_only=True) as mem:
+        assert mem.reasonlets.recall("refund", scope="s")["recall_id"].to_list() == [None]
+        assert mem.reasonlets.recall("refund", scope="s", embedder=Letters())["similarity"].item() == pytest.approx(1.0)
+        assert mem.frame("recalls").is_empty()
+
+
+# Vectors ------------------------------------------------------------------------------------------------------------
+
+
+class Letters:
+    """Counts of letters: an embedder whose cosines can be worked out by hand."""
+
+    name = "letters"
+
+    def __init__(self):
+        self.embedded = []
+
+    def embed(self, texts):
+        self.embedded += texts
+        return np.array([[text.count(letter) for letter in "abcd"] for text in texts], dtype=np.float32)
+
+
+def test_an_embedders_cosine_is_the_similarity_and_its_vectors_are_kept(mem):
+    ids = known(mem, "aab", "ccd", "abcd", "xyz", "aab")
+    letters = Letters()
+    assert isinstance(letters, Embedder)
+    shown = mem.reasonlets.recall("ab", scope="s", embedder=letters)
+    found = {ids[name]: similarity for name, similarity in shown.select("reasonlet_id", "similarity").iter_rows()}
+    assert found == pytest.approx({"aab": 3 / 10**0.5, "abcd": 1 / 2**0.5}, abs=1e-6)
+    assert sorted(letters.embedded) == ["aab", "ab", "abcd", "ccd", "xyz"], "each text once"
+    letters.embedded.clear()
+    again = mem.reasonlets.recall("ab", scope="s", embedder=letters)
+    assert letters.embedded == ["ab"]
+    assert again.drop("recall_id").equals(shown.drop("recall_id"))
+    mem.reasonlets.erase_scope("s")
+    assert mem.sql("SELECT count(*) AS n FROM vectors")["n"].item() == 0
+
+
+def test_an_embedder_that_gives_the_wrong_shape_or_no_numbers_is_refused(mem):
+    known(mem, "refund")
+
+    class Wrong:
+        def __init__(self, vectors):
+            self.vectors = vectors
+
+        def embed(self, texts):
+            return self.vectors
+
+    for vectors in (np.zeros(3, dtype=np.float32), np.full((1, 3), np.nan, dtype=np.float32)):
+        with pytest.raises(InvalidInput, match="must give one row of finite numbers per text"):
+            mem.reasonlets.recall("refund", scope="s", embedder=Wrong(vectors))
+
+
+def test_word_vectors_from_inside_the_wheel_find_meaning_beside_words(mem):
+    ids = known(mem, "give the customer their money back", "book a flight to Rome")
+    shown = mem.reasonlets.recall("reimburse a client payment", scope="s", embedder=WordLlamaEmbedder())
+    assert ids[shown["reasonlet_id"][0]] == "give the customer their money back"
+    assert 0 < shown["similarity"][0] <= 1
