@@ -8,6 +8,7 @@ With --check nothing is written; the exit code says whether the file is up to da
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import polars as pl
 
 import mnemokit as mk
 from mnemokit.evaluate.comparing.writes import nth_write
+from mnemokit.evaluate.edge_models import edge_rivals
 from mnemokit.evaluate.fitting import RUN_FAMILIES, fit_edges
 from mnemokit.evaluate.next_executor import predict_next_log
 from mnemokit.evaluate.passing_log import passing_log
@@ -77,11 +79,11 @@ def procedures() -> list[str]:
                 ", ".join(f"{name} = {value:.3g}" for name, value in fit.params.items()),
                 fit.start_log_loss,
                 fit.log_loss,
-                ("chosen" if fit is chosen else "") + (f" ({fit.note})" if fit.note else ""),
+                "chosen" if fit is chosen else fit.note,
             )
             for fit in fits
         ],
-        schema=["model", "found", "log loss at the start values", "log loss (training)", ""],
+        schema=["model", "found", "log loss at the start values", "log loss (training)", "note"],
         orient="row",
     )
     wanted = table.filter(pl.col("metric") != "rmse_bins")
@@ -95,16 +97,20 @@ def procedures() -> list[str]:
         baseline: against(table, chosen.name, "brier").filter(versus=baseline).row(0, named=True)
         for baseline in ("constant", "last_10")
     }
+    days = dataclasses.replace(made, rows=made.rows.with_columns(session=pl.col("ts_run").dt.date().cast(pl.String)))
+    by_day = against(days.table(), chosen.name, "brier").filter(versus="last_10").row(0, named=True)
     own = against(table, "rank_rule", "brier").filter(versus="last_10").row(0, named=True)
     return [
         "## Procedures: will this agent pass this test this time?",
-        f"Sample `agb`: {report.captures:,} attempts at tests that were really made (un-attempted rows are not failures "
-        f"and are out), by eight agents; scope = agent, question = test, session = run folder. Trained on the "
-        f"{fits[0].n:,} attempts of {fits[0].n_sessions} sessions before 17 August 2023 (UTC), scored on the "
-        f"{made.rows.height:,} attempts of {made.n_sessions} sessions from then on, of which {succeeded:,} succeeded. "
-        "All tests of a run carry the instant the run was completed; a run that began before another one ended is "
-        "predicted from that one's outcomes, as the log does not say when each test began. Versions do not occur here, "
-        "so that inheritance has nothing to do and `rank_rule` equals `own_record`.",
+        prose(
+            f"""Sample `agb`: {report.captures:,} attempts at tests that were really made (un-attempted rows are no
+            failures and are out), by eight agents; scope = agent, question = test, session = run folder. Trained on
+            the {fits[0].n:,} attempts of {fits[0].n_sessions} sessions before 17 August 2023 (UTC), scored on the
+            {made.rows.height:,} attempts of {made.n_sessions} sessions from then on, of which {succeeded:,}
+            succeeded. All tests of a run carry the instant the run was completed; a run that began before another
+            one ended is predicted from that one's outcomes, as the log does not say when each test began. Versions
+            do not occur here, so that inheritance has nothing to do and `rank_rule` equals `own_record`."""
+        ),
         "Fitted on the training period:",
         to_markdown(fitted),
         "Scored on the later one:",
@@ -113,10 +119,18 @@ def procedures() -> list[str]:
         to_markdown(against(table, chosen.name, "brier")),
         "The memory's own rule, `rank_rule` with k = 2, against every baseline (Brier):",
         to_markdown(against(table, "rank_rule", "brier")),
-        f"In words: the chosen model's Brier score is {_words(verdicts['constant'])} than the constant rate's "
-        f"({verdicts['constant']['difference']}) and {_words(verdicts['last_10'])} than that of the window of the last "
-        f"ten ({verdicts['last_10']['difference']}). The memory's own rule is {_words(own)} than the window of the last "
-        f"ten ({own['difference']}): it never forgets, and these agents changed from week to week.",
+        prose(
+            f"""In words: the chosen model's Brier score is {_words(verdicts["constant"])} than the constant rate's
+            ({verdicts["constant"]["difference"]}) and {_words(verdicts["last_10"])} than that of the window of the
+            last ten ({verdicts["last_10"]["difference"]}). The memory's own rule is {_words(own)} than the window
+            of the last ten ({own["difference"]}): it never forgets, and on this log every model that forgets does
+            better."""
+        ),
+        prose(
+            f"""A harder test: eight agents that run on the same day may share what happened that day. With whole days
+            drawn instead of sessions ({days.n_sessions} days, which is few), the chosen model against the window of the
+            last ten: {by_day["difference"]}, {by_day["verdict"]}."""
+        ),
         "By agent (Brier; the note says where there is too little to conclude from):",
         to_markdown(by_agent),
         "Calibration of `rank_rule` (bins of 0.05 with at least 20 predictions):",
@@ -138,11 +152,14 @@ def edges() -> list[str]:
     turns = mk.datasets.tau2()
     out = [
         "## Edges: which tool comes next?",
-        "Sample `tau2`: two versions of an agent on the same tasks in three domains. Within each version, domain and mode "
-        "the half of the tasks whose sessions began first is for training, the other half is scored; the edge rule is "
-        "fitted on the training sessions alone. Sessions ran side by side within an hour or two, so decay and the "
-        "nightly ager have next to nothing to do here: what is compared is how reinforcement, counts and recency turn "
-        "the same passings into an order. For edges never seen, every model has the same escape.",
+        prose(
+            """Sample `tau2`: two versions of an agent on the same tasks in three domains. Within each version, domain
+            and mode the half of the tasks whose sessions began first is for training, the other half is scored; the
+            edge rule is fitted on the training sessions alone. Sessions ran side by side within a day, so
+            decay and the nightly ager have next to nothing to do here: what is compared is how reinforcement,
+            counts and recency turn the same passings into an order. For edges never seen, every model has the same
+            escape."""
+        ),
     ]
     for version in turns["executor_version"].unique().sort().to_list():
         train, test = _halves(turns.filter(executor_version=version))
@@ -150,16 +167,16 @@ def edges() -> list[str]:
         training = passing_log(mine.filter(pl.col("session_id").is_in(train)), ager=ticks)
         fit = fit_edges(training, "mnest_weights", sessions=train)
         log = passing_log(mine, ager=ticks)
-        from mnemokit.evaluate.edge_models import edge_rivals
-
         made = predict_next_log(log, models=[*edge_rivals(), fit], sessions=test)
         table = made.table()
         found = ", ".join(f"{name} = {value:.3g}" for name, value in fit.params.items())
         out += [
             f"### {version}",
-            f"{len(train)} sessions to learn from, {made.n_sessions} scored with {made.rows.height:,} passings; "
-            f"{made.note}. Fitted: {found} (log loss {fit.start_log_loss:.4f} at the defaults, {fit.log_loss:.4f} as "
-            f"fitted, training{'; ' + fit.note if fit.note else ''}).",
+            prose(
+                f"""{len(train)} sessions to learn from, {made.n_sessions} scored with {made.rows.height:,} passings;
+                {made.note}. Fitted: {found} (log loss {fit.start_log_loss:.4f} at the defaults, {fit.log_loss:.4f}
+                as fitted, training{"; " + fit.note if fit.note else ""})."""
+            ),
             to_markdown(
                 overview(table.filter(pl.col("metric").is_in(EDGE_METRICS)), sort_by="log_loss").drop(
                     "n_sessions", "n", "note"
@@ -185,8 +202,10 @@ def versions() -> list[str]:
     sure = differ.filter(pl.col("note").is_null(), pl.col("q") < 0.05)
     return [
         "## What differs between two versions of an agent",
-        f"Sample `tau2`; a = `{told.groups.a}`, b = `{told.groups.b}`. {sure.height} of {differ.height} edges differ with "
-        "a false discovery rate below 5 % (session labels shuffled); the surest ten:",
+        prose(
+            f"""Sample `tau2`; a = `{told.groups.a}`, b = `{told.groups.b}`. {sure.height} of {differ.height} edges
+            differ with a false discovery rate below 5 % (session labels shuffled); the surest ten:"""
+        ),
         to_markdown(
             differ.head(10).select(
                 "src_executor",
@@ -204,16 +223,20 @@ def versions() -> list[str]:
             ),
             digits=3,
         ),
-        f"Same task, both versions ({whole['n']} pairs): b succeeded in {whole['success_b']:.3f} of them, a in "
-        f"{whole['success_a']:.3f}; paired gain {whole['gain']:+.3f} [{whole['low']:+.3f}, {whole['high']:+.3f}]. Where "
-        "they part most often, and what b's way earned there (an interval of -1 to 1 says: too few pairs):",
+        prose(
+            f"""Same task, both versions ({whole["n"]} pairs): b succeeded in {whole["success_b"]:.3f} of them, a in
+            {whole["success_a"]:.3f}; paired gain {whole["gain"]:+.3f} [{whole["low"]:+.3f}, {whole["high"]:+.3f}].
+            Where they part most often, and what b's way earned there (an interval of -1 to 1 says: too few pairs):"""
+        ),
         to_markdown(parts.filter(~pl.col("all")).head(5).drop("all"), digits=3),
         "Is each group one thing? What else tells them apart:",
         to_markdown(
             confounded.select("attribute", "value", "sessions_a", "sessions_b", "cramers_v", "warning"), digits=3
         ),
-        "Does reinforcement reward getting stuck? The edges with most uses per session (weight as reinforced by every "
-        "use, and as if each session counted once):",
+        prose(
+            """Does reinforcement reward getting stuck? The edges with most uses per session (weight as reinforced by
+            every use, and as if each session counted once):"""
+        ),
         to_markdown(
             stuck.head(5).select(
                 "src_executor",
@@ -244,8 +267,11 @@ def versions() -> list[str]:
             ),
             digits=3,
         ),
-        f"How uncertain is an edge, given parallel calls whose order means nothing? {unsure.filter(~pl.col('certain')).height} "
-        f"of {unsure.height} edges change their count with the order; the most uncertain three:",
+        prose(
+            f"""How uncertain is an edge, given parallel calls whose order means nothing?
+            {unsure.filter(~pl.col("certain")).height} of {unsure.height} edges change their count with the order;
+            the most uncertain three:"""
+        ),
         to_markdown(unsure.head(3), digits=1),
     ]
 
@@ -257,12 +283,19 @@ def notes() -> list[str]:
     table = nth_write(turns, by="scope", groups=groups)
     return [
         "## Did the n-th memory write help?",
-        f"Sample `reflexion`; a = `{groups[0]}`, b = `{groups[1]}`: the same 134 tasks, tried again after each failure. "
-        "The success rate falls from trial to trial in both, because the easy tasks are gone; what counts is b less a at "
-        "the same trial. The last row is all repeated trials together. The two are single runs of an agent: that one "
-        "did better is no proof that the notes did it.",
+        prose(
+            f"""Sample `reflexion`; a = `{groups[0]}`, b = `{groups[1]}`: the same 134 tasks, tried again after each
+            failure. The success rate falls from trial to trial in both, because the easy tasks are gone; what
+            counts is b less a at the same trial. The last row is all repeated trials together. The two are single
+            runs of an agent: that one did better is no proof that the notes did it."""
+        ),
         to_markdown(table, digits=3),
     ]
+
+
+def prose(text: str) -> str:
+    """One paragraph on one line."""
+    return " ".join(text.split())
 
 
 def _halves(turns: pl.DataFrame) -> tuple[list[str], list[str]]:

@@ -139,7 +139,7 @@ def main() -> None:
             charts.save(draw(mem), IMAGES / f"{draw.__name__}.png", scale=SCALE)
     with mk.open() as mem:
         mem.replay(mk.datasets.tau2(), progress=False)
-        first_look(mem).save(IMAGES / "first_look.png", scale_factor=SCALE)
+        charts.save(first_look(mem), IMAGES / "first_look.png", scale=SCALE)
     (DOCS / "charts.md").write_text(gallery(), encoding="utf-8")
 
 

@@ -44,7 +44,9 @@ from mnemokit.records import (
 )
 from mnemokit.turn_log import TurnLog
 from mnemokit.turns.derive import derive_captures, derive_passings
-from mnemokit.turns.reading import read_turns
+from mnemokit.turns.frame import check_turns
+from mnemokit.turns.memory_writes import read_memory_writes
+from mnemokit.turns.reading import RejectedRecords, read_batches, read_turns
 
 if TYPE_CHECKING:
     from mnemokit import charts, evaluate, spark
@@ -71,6 +73,7 @@ __all__ = [
     "RankParams",
     "ReadOnly",
     "Receipt",
+    "RejectedRecords",
     "ReplayReport",
     "StoreLocked",
     "StoreVersion",
@@ -79,6 +82,7 @@ __all__ = [
     "Verdict",
     "age",
     "charts",
+    "check_turns",
     "datasets",
     "decay",
     "derive_captures",
@@ -87,6 +91,8 @@ __all__ = [
     "fold_passings",
     "open",
     "rank",
+    "read_batches",
+    "read_memory_writes",
     "read_turns",
     "report",
     "spark",
@@ -97,6 +103,7 @@ _LATE = {
     "charts": ("mnemokit.charts", None),
     "evaluate": ("mnemokit.evaluate", None),
     "report": ("mnemokit.page", "report"),
+    "spark": ("mnemokit.spark", None),
 }
 
 

@@ -165,7 +165,7 @@ def audit(con: Connection, store: Store) -> ChangeAudit:
         ),
         differs_from_plan=fetch(
             con,
-            "SELECT change_id, actor, after, kept FROM session_changes WHERE differs "
+            "SELECT change_id, actor, after, kept FROM session_changes WHERE kept IS NOT NULL "
             "AND state IN ('kept', 'reverted') AND ts_forgotten IS NULL ORDER BY seq",
         ),
         left_of_forgotten=_left_of_forgotten(con, store),

@@ -11,7 +11,8 @@ from mnemokit.change_blanking import blank_person
 from mnemokit.change_log import Recorded
 from mnemokit.forgetting import forgotten_among
 from mnemokit.instants import present
-from mnemokit.session_writes import OWN, blank_people, settle_unrecorded
+from mnemokit.session_change import OWN
+from mnemokit.session_writes import blank_people, settle_unrecorded
 from mnemokit.store import Connection, Store, fetch, query
 from mnemokit.traces import undo_unrecorded
 

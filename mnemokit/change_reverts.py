@@ -18,7 +18,7 @@ from mnemokit.change_log import Recorded
 from mnemokit.change_states import OPEN, ChangeState, Step
 from mnemokit.errors import Conflict, NotFound
 from mnemokit.records import Verdict
-from mnemokit.session_writes import OWN, OwnWrite
+from mnemokit.session_change import OWN, OwnWrite
 from mnemokit.store import Connection, Store
 from mnemokit.trace_operations import EFFECT, INSTANT
 from mnemokit.traces import before_write, write_effects

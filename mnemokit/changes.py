@@ -22,7 +22,8 @@ from mnemokit.forgetting import (
 )
 from mnemokit.instants import Instant, at_or_now
 from mnemokit.records import Verdict
-from mnemokit.session_writes import OwnWrite, SessionChange, Writer
+from mnemokit.session_change import OwnWrite, SessionChange
+from mnemokit.session_writes import Writer
 from mnemokit.sessions import Session
 from mnemokit.store import Connection, Store, fetch, query
 from mnemokit.write_imports import ImportReport, import_writes

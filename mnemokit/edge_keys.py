@@ -6,6 +6,9 @@ missing version is a value of its own), and the combinations that occur are numb
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -13,10 +16,13 @@ import polars as pl
 KEYS = ("src_executor", "src_version", "dst_executor", "dst_version")
 PAIR = KEYS[:3]
 
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint32]
 
 TABLE_LIMIT = 1 << 26
-"""Largest range of codes for which a lookup table is cheaper than a sort."""
+"""Most combinations for which a lookup table is made."""
+
+PIECE = 1 << 17
+"""Rows that are worked on together, so that they stay in the processor's cache."""
 
 
 def number_keys(frame: pl.DataFrame) -> tuple[npt.NDArray[np.int32], pl.DataFrame]:
@@ -36,23 +42,20 @@ def number_keys(frame: pl.DataFrame) -> tuple[npt.NDArray[np.int32], pl.DataFram
         >>> numbers.tolist(), edges["src_executor"].to_list()
         ([1, 0, 1], ['a', 'b'])
     """
-    combined = np.zeros(frame.height, dtype=np.int64)
-    size = 1
-    for name in KEYS:
-        codes, n = _compact(_codes(frame[name]))
-        if size * n > 1 << 62:
-            combined, size = _compact(combined)
-        combined *= n
-        combined += codes
-        size *= n
-    numbers, n = _compact(combined)
-    first = np.empty(n, dtype=np.int64)
-    first[numbers[::-1]] = np.arange(frame.height - 1, -1, -1)
-    edges = frame.select(KEYS)[first].with_columns(pl.col(KEYS).cast(pl.String)).with_row_index("found")
+    codes = [_codes(frame[name]) for name in KEYS]
+    numbers, n = _combine(codes)
+    found = np.empty(n, dtype=np.int64)
+    for begin in range(0, len(numbers), PIECE):
+        piece = numbers[begin : begin + PIECE]
+        found[piece] = np.arange(begin, begin + len(piece))
+    edges = frame.select(KEYS)[found].with_columns(pl.col(KEYS).cast(pl.String)).with_row_index("found")
     edges = edges.sort(*KEYS, nulls_last=False)
     place = np.empty(n, dtype=np.int32)
     place[edges["found"].to_numpy()] = np.arange(n, dtype=np.int32)
-    return place[numbers], edges.drop("found")
+    for begin in range(0, len(numbers), PIECE):
+        piece = numbers[begin : begin + PIECE]
+        piece[:] = place[piece]
+    return numbers, edges.drop("found")
 
 
 def pair_numbers() -> pl.Expr:
@@ -61,27 +64,53 @@ def pair_numbers() -> pl.Expr:
 
 
 def _codes(column: pl.Series) -> Codes:
-    """A small integer per distinct value; a null has the highest."""
+    """A small integer per distinct value; a null has one of its own."""
     if column.dtype != pl.Categorical:
         column = column.cast(pl.Categorical)
     codes = column.to_physical()
     if codes.null_count():
         top = codes.max()
-        codes = codes.cast(pl.Int64).fill_null(0 if top is None else int(str(top)) + 1)
+        codes = codes.fill_null(0 if top is None else int(str(top)) + 1)
     return codes.to_numpy()
 
 
-def _compact(codes: Codes) -> tuple[Codes, int]:
-    """The codes, without gaps, and how many there are."""
+def _combine(columns: Sequence[Codes]) -> tuple[npt.NDArray[np.int32], int]:
+    """One number per distinct combination of codes, from 0 without gaps, and how many there are."""
+    tables = [_without_gaps(codes) for codes in columns]
+    sizes = [int(table[-1]) + 1 if len(table) else 0 for table in tables]
+    size = math.prod(sizes)
+    if size > TABLE_LIMIT:
+        return _combine_by_sorting(columns)
+    combined = np.zeros(len(columns[0]), dtype=np.int32)
+    used = np.zeros(size, dtype=np.bool_)
+    for begin in range(0, len(combined), PIECE):
+        piece = combined[begin : begin + PIECE]
+        for codes, table, n in zip(columns, tables, sizes, strict=True):
+            piece *= n
+            piece += table[codes[begin : begin + PIECE]]
+        used[piece] = True
+    compact = (np.cumsum(used) - 1).astype(np.int32)
+    for begin in range(0, len(combined), PIECE):
+        piece = combined[begin : begin + PIECE]
+        piece[:] = compact[piece]
+    return combined, int(used.sum())
+
+
+def _without_gaps(codes: Codes) -> npt.NDArray[np.int32]:
+    """For each code up to the largest, its place among those that occur."""
     if not len(codes):
-        return codes.astype(np.int64), 0
-    top = int(codes.max())
-    if top >= max(TABLE_LIMIT, 2 * len(codes)):
-        values, compact = np.unique(codes, return_inverse=True)
-        return compact.astype(np.int64), len(values)
-    used = np.zeros(top + 1, dtype=np.bool_)
+        return np.zeros(0, dtype=np.int32)
+    used = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
     used[codes] = True
-    n = int(used.sum())
-    if n == top + 1:
-        return codes, n
-    return (np.cumsum(used, dtype=np.int64) - 1)[codes], n
+    return (np.cumsum(used) - 1).astype(np.int32)
+
+
+def _combine_by_sorting(columns: Sequence[Codes]) -> tuple[npt.NDArray[np.int32], int]:
+    """The same where a table of all combinations would be too large."""
+    combined = np.zeros(len(columns[0]), dtype=np.int64)
+    n = 1
+    for codes in columns:
+        values, codes = np.unique(codes, return_inverse=True)  # noqa: PLW2901 - the same codes, without gaps
+        distinct, combined = np.unique(combined * len(values) + codes, return_inverse=True)
+        n = len(distinct)
+    return combined.astype(np.int32), n

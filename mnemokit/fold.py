@@ -98,7 +98,7 @@ def fold_passings(
     edges = keys.with_columns(edge_no=pl.int_range(pl.len(), dtype=pl.Int32())).with_columns(pair_numbers())
     folded = fold_edges(facts, edges.select(list(EDGES)), ticks, params)
     ids = _ids(folded)
-    return FoldResult(_mnests(folded, keys, ids), _events(folded, facts, keys, ids), folded.nights)
+    return FoldResult(_mnests(folded, keys, ids), _events(folded, keys, ids), folded.nights)
 
 
 def _read(passings: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
@@ -167,21 +167,22 @@ def _mnests(folded: Folded, keys: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     return conform(frame.sort("edge_no", "ts_first").with_columns(weight_at(None)), schema_of("mnests"))
 
 
-def _events(folded: Folded, facts: pl.DataFrame, keys: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+def _events(folded: Folded, keys: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     told, derived = folded.outcomes, folded.derived
     names = keys.with_columns(pl.col(KEYS).cast(NAME))
+    edge_no = told["edge_no"].cast(pl.UInt32)
     id_names = ids.cast(NAME)
     passed = pl.DataFrame(
         {
             "row": told["row"],
-            "mnest_id": id_names.gather(told["life"]),
-            "ts": facts["ts"].gather(told["row"]),
+            "mnest_id": id_names.gather(told["life"].cast(pl.UInt32)),
+            "ts": told["ts"],
             "kind": pl.repeat("passing", told.height, dtype=KIND, eager=True),
             "delta": told["delta"],
             "weight": told["weight"],
             "old_state": pl.repeat(None, told.height, dtype=STATE, eager=True),
             "new_state": pl.repeat(None, told.height, dtype=STATE, eager=True),
-            **{name: names[name].gather(told["edge_no"]) for name in KEYS},
+            **{name: names[name].gather(edge_no) for name in KEYS},
         }
     )
     if not derived.height:

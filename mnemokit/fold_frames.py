@@ -49,6 +49,7 @@ OUTCOMES: Schema = {
     "row": pl.UInt32(),
     "edge_no": pl.Int32(),
     "life": pl.Int32(),
+    "ts": INSTANT,
     "weight": pl.Float64(),
     "delta": pl.Float64(),
     "refusal": pl.String(),

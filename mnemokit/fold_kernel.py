@@ -256,9 +256,14 @@ def _step_again(
 
 
 def _net_change(hold: Floats, weight: Floats, opened: Flags, params: EdgeParams) -> Floats:
-    """The weight after each row less the stored weight before it, which the last ager brought up to date."""
-    before = np.empty(len(weight))
-    before[1:] = weight[:-1]
-    before[:1] = 0.0
-    before *= np.where(np.isinf(hold), 1.0, hold)
-    return np.where(opened, params.start_weight, weight - before)
+    """The weight after each row less the stored weight before it, which the last ager brought up to date.
+
+    It takes the place of ``hold``, which is not needed any more.
+    """
+    delta = hold
+    for begin in range(1, len(weight), CHUNK):
+        here = slice(begin, min(begin + CHUNK, len(weight)))
+        before = slice(begin - 1, here.stop - 1)
+        delta[here] = weight[here] - weight[before] * np.minimum(hold[here], 1.0)
+    delta[opened] = params.start_weight
+    return delta

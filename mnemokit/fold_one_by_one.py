@@ -190,7 +190,7 @@ class _Lived:
 
         nights = np.cumsum(self.starts, axis=1)[:, : len(self.ticks)]
         return Folded(
-            outcomes=frame("outcomes", OUTCOMES),
+            outcomes=_instants(frame("outcomes", _in_us(OUTCOMES)), OUTCOMES),
             derived=_instants(frame("derived", _in_us(DERIVED)), DERIVED),
             records=_instants(frame("records", _in_us(RECORDS)), RECORDS),
             lives=frame("lives", LIVES),
@@ -218,6 +218,7 @@ def _outcome(event: Event, offset: int, row: int, edge_no: int) -> Row:
         "row": row,
         "edge_no": edge_no,
         "life": None if event.life < 0 else offset + event.life,
+        "ts": event.ts,
         "weight": event.weight,
         "delta": event.delta,
         "refusal": event.refusal,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
@@ -11,18 +9,9 @@ from mnemokit.edge_life import DEMOTE_SEQ, MERGE_SEQ
 from mnemokit.edge_weights import floor_of, fraction_left
 from mnemokit.fold_frames import DERIVED, INSTANT, LIVES, NIGHTS, RECORDS, TAGS, Folded, last_state, with_schema
 from mnemokit.fold_kernel import Flags, Floats, Ints, Rows, first_tick_below, fold_rows
+from mnemokit.fold_order import InOrder, at_first, in_order, untimed_rows
 from mnemokit.instants import DAY_US
 from mnemokit.records import EdgeParams, MnestState
-
-
-@dataclass(frozen=True, slots=True)
-class _Sorted:
-    """Facts in order of edge, time and source, after the records that their edges go on from."""
-
-    source: Ints  # row in the facts, or -1 - row in the carried records
-    edge: Ints  # position in the edges
-    ts: Ints
-    first: Ints
 
 
 def fold_together(
@@ -33,123 +22,48 @@ def fold_together(
     carried = None
     if prior is not None:
         carried = prior.filter(pl.col("state").is_in(["active", "proto"]))
-    rows = _sort(facts, edges, carried)
-    proto = edges["dst_version"].is_null().to_numpy()
-    at_first = rows.edge[rows.first]
+    rows = in_order(facts, edges, carried)
+    proto = edges["dst_version"].is_null().to_numpy()[rows.edge]
     kernel_rows = Rows(
         first=rows.first,
         ts=rows.ts,
-        decay_lambda=_first_values(facts, carried, rows, "decay_lambda", params.decay_lambda),
-        floor=np.where(proto, floor_of(params.purge_below, params), floor_of(params.demote_below, params))[at_first],
-        untimed=_untimed(facts, carried, rows),
-        start=_start_weights(carried, rows, params),
+        decay_lambda=at_first(facts, carried, rows, "decay_lambda", params.decay_lambda),
+        floor=np.where(proto, floor_of(params.purge_below, params), floor_of(params.demote_below, params)),
+        untimed=untimed_rows(facts, carried, rows),
+        start=at_first(facts.select("edge_no"), carried, rows, "weight", params.start_weight),
     )
     path = fold_rows(kernel_rows, ticks, params)
-    lives = _lives(facts, edges, carried, rows, kernel_rows, path.weight, path.opened, ticks)
-    life_of_row = np.cumsum(path.opened) - 1
-    kept = rows.source >= 0
-    whole = bool(kept.all())
+    begin = np.flatnonzero(path.opened)
+    lengths = np.diff(begin, append=len(rows.ts))
+    lives = _lives(facts, edges, carried, rows, kernel_rows, path.weight, begin, ticks)
     outcomes = pl.DataFrame(
         {
-            "row": (rows.source if whole else rows.source[kept]).astype(np.uint32),
-            "edge_no": edges["edge_no"].gather(rows.edge if whole else rows.edge[kept]),
-            "life": (life_of_row if whole else life_of_row[kept]).astype(np.int32),
-            "weight": path.weight if whole else path.weight[kept],
-            "delta": path.delta if whole else path.delta[kept],
+            "row": rows.source.astype(np.uint32),
+            "edge_no": np.repeat(edges["edge_no"].to_numpy()[rows.edge], rows.counts),
+            "life": np.repeat(np.arange(len(begin), dtype=np.int32), lengths),
+            "ts": pl.Series(rows.ts).cast(INSTANT),
+            "weight": path.weight,
+            "delta": path.delta,
         }
     ).with_columns(refusal=pl.lit(None, pl.String()))
+    if not rows.whole:
+        outcomes = outcomes.filter(pl.Series(rows.source >= 0))
     decaying = None if prior is None else prior.filter(pl.col("state") == MnestState.DECAYING.value)
-    nights = _nights(lives, kernel_rows, life_of_row, ticks)
+    nights = _nights(lives, kernel_rows, begin, ticks)
     return _settle(outcomes, lives, decaying, nights, ticks)
-
-
-def _sort(facts: pl.DataFrame, edges: pl.DataFrame, carried: pl.DataFrame | None) -> _Sorted:
-    ts = facts["ts"].to_physical().to_numpy()
-    edge_no = facts["edge_no"].to_numpy()
-    n = len(ts)
-    source = np.arange(n, dtype=np.int64)
-    order = _order_in_time(facts, ts)
-    if order is not None:
-        source, ts, edge_no = order, ts[order], edge_no[order]
-    if carried is not None and carried.height:
-        c = carried.height
-        source = np.concatenate([-1 - np.arange(c, dtype=np.int64), source])
-        ts = np.concatenate([carried["ts_last"].to_physical().to_numpy(), ts])
-        edge_no = np.concatenate([carried["edge_no"].to_numpy(), edge_no])
-    numbers = edges["edge_no"].to_numpy()
-    total = len(ts)
-    if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1:
-        position = edge_no.astype(np.int64) - int(numbers[0])
-    else:
-        position = np.searchsorted(numbers, edge_no).astype(np.int64)
-    bits = max(1, int(total).bit_length())
-    packed = np.sort((position << bits) | np.arange(total, dtype=np.int64))
-    index = packed & ((1 << bits) - 1)
-    edge = packed >> bits
-    first = np.flatnonzero(np.diff(edge, prepend=-1))
-    return _Sorted(source[index], edge, ts[index], first)
-
-
-def _order_in_time(facts: pl.DataFrame, ts: Ints) -> Ints | None:
-    """Order by time, then source; None if the rows are in it already."""
-    steps = np.diff(ts)
-    if "seq" not in facts.columns:
-        if (steps >= 0).all():
-            return None
-        return facts.select(pl.arg_sort_by("ts", maintain_order=True)).to_series().to_numpy().astype(np.int64)
-    seq = facts["seq"].to_numpy()
-    if ((steps > 0) | ((steps == 0) & (np.diff(seq) >= 0))).all():
-        return None
-    return facts.select(pl.arg_sort_by("ts", "seq", maintain_order=True)).to_series().to_numpy().astype(np.int64)
-
-
-def _first_values(
-    facts: pl.DataFrame, carried: pl.DataFrame | None, rows: _Sorted, column: str, default: float
-) -> Floats:
-    """A column's value at each edge's first row."""
-    source = rows.source[rows.first]
-    values = np.full(len(source), default)
-    own = source >= 0
-    if column in facts.columns:
-        values[own] = facts[column].gather(source[own]).to_numpy()
-    if carried is not None:
-        values[~own] = carried[column].gather(-1 - source[~own]).to_numpy()
-    return values
-
-
-def _start_weights(carried: pl.DataFrame | None, rows: _Sorted, params: EdgeParams) -> Floats:
-    source = rows.source[rows.first]
-    start = np.full(len(source), params.start_weight)
-    if carried is not None:
-        start[source < 0] = carried["weight"].gather(-1 - source[source < 0]).to_numpy()
-    return start
-
-
-def _untimed(facts: pl.DataFrame, carried: pl.DataFrame | None, rows: _Sorted) -> Flags | None:
-    some = "untimed" in facts.columns and bool(facts["untimed"].any())
-    if not some and not (carried is not None and bool(carried["untimed"].any())):
-        return None
-    flags = np.zeros(len(rows.source), dtype=np.bool_)
-    own = rows.source >= 0
-    if some:
-        flags[own] = facts["untimed"].to_numpy()[rows.source[own]]
-    if carried is not None:
-        flags[~own] = carried["untimed"].to_numpy()[-1 - rows.source[~own]]
-    return flags
 
 
 def _lives(
     facts: pl.DataFrame,
     edges: pl.DataFrame,
     carried: pl.DataFrame | None,
-    rows: _Sorted,
+    rows: InOrder,
     kernel_rows: Rows,
     weight: Floats,
-    opened: Flags,
+    begin: Ints,
     ticks: Ints,
 ) -> pl.DataFrame:
     """One row per life: what it became, and how it ended if it did."""
-    begin = np.flatnonzero(opened)
     end = np.append(begin[1:], len(rows.ts)) - 1 if len(begin) else begin
     nth_edge = np.searchsorted(rows.first, begin, side="right") - 1
     rate, floor = kernel_rows.decay_lambda[nth_edge], kernel_rows.floor[nth_edge]
@@ -164,8 +78,8 @@ def _lives(
     lives = pl.DataFrame(
         {
             "life": np.arange(len(begin), dtype=np.int32),
-            "edge_no": edges["edge_no"].gather(rows.edge[begin]),
-            "proto": edges["dst_version"].is_null().gather(rows.edge[begin]),
+            "edge_no": edges["edge_no"].gather(rows.edge[nth_edge]),
+            "proto": edges["dst_version"].is_null().gather(rows.edge[nth_edge]),
             "first_row": rows.source[begin],
             "weight": weight_used * fraction_left(rate, (last - used) / DAY_US, np.exp),
             "uses": end - begin + 1,
@@ -182,7 +96,7 @@ def _lives(
     return lives if carried is None else _carry_on(lives, carried)
 
 
-def _label(lives: pl.DataFrame, facts: pl.DataFrame, rows: _Sorted, begin: Ints) -> pl.DataFrame:
+def _label(lives: pl.DataFrame, facts: pl.DataFrame, rows: InOrder, begin: Ints) -> pl.DataFrame:
     """Tags of the first passing, the last signature that says something, and the number kept from before."""
     opener = pl.Series(np.where(rows.source[begin] >= 0, rows.source[begin], 0))
     own = lives["first_row"] >= 0
@@ -360,19 +274,19 @@ def _merges(members: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _nights(lives: pl.DataFrame, rows: Rows, life_of_row: Ints, ticks: Ints) -> dict[str, Ints]:
+def _nights(lives: pl.DataFrame, rows: Rows, begin: Ints, ticks: Ints) -> dict[str, Ints]:
     """How many records each tick decayed, demoted and purged."""
     n = len(ticks)
     if n == 0:
         return {name: np.zeros(0, dtype=np.int64) for name in NIGHTS}
     proto, ended = lives["proto"].to_numpy(), lives["ended"].to_numpy()
     last = np.minimum(lives["end_tick"].to_numpy(), n - 1)
-    begin = np.flatnonzero(np.diff(life_of_row, prepend=-1))
     if rows.untimed is None:
         since, until, of_proto = np.searchsorted(ticks, rows.ts[begin], side="right"), last + 1, proto
     else:
         # Only the stretches between a timed row and the next row, or the life's end, are looked at.
         timed = np.flatnonzero(~rows.untimed)
+        life_of_row = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(rows.ts)))
         following = np.append(rows.ts[1:], 0)
         is_last = np.append(np.diff(life_of_row) != 0, True)
         since = np.searchsorted(ticks, rows.ts[timed], side="right")

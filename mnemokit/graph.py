@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -66,10 +67,15 @@ def canonical(graph: Graph | str) -> Content:
         >>> canonical(one).text
         '{"edges":[{"dst":"b","src":"a"}],"nodes":[{"id":"a"},{"id":"b","retries":1}],"properties":{}}'
     """
-    nodes, edges, properties = _parts(_parsed(graph) if isinstance(graph, str) else graph)
+    nodes, edges, properties = _parts_of_text(graph) if isinstance(graph, str) else _parts(graph)
     _check_ends(nodes, edges)
-    texts = _item_texts(nodes, edges, properties)
-    return assemble(texts[: len(nodes)], texts[len(nodes) : -1], texts[-1])
+    items = [*nodes, *edges, properties]
+    try:
+        texts = _item_texts(items)
+        return assemble(texts[: len(nodes)], texts[len(nodes) : -1], texts[-1])
+    except (UnicodeEncodeError, rfc8785.CanonicalizationError, RecursionError):
+        _explain_items(items, len(nodes), len(edges))
+        raise
 
 
 def assemble(nodes: Iterable[str], edges: Iterable[str], properties: str = "{}") -> Content:
@@ -205,6 +211,7 @@ def canonical_json(value: object, place: str) -> str:
 
 _PARTS = ("nodes", "edges", "properties")
 _SCALARS = frozenset[type]({str, bool, type(None), int})
+_SPACED_COLON = re.compile(r'"\s+:')
 _BETWEEN = "\x1e"
 _BETWEEN_TEXT = ',"\\u001e",'
 _encode = json.JSONEncoder(
@@ -212,10 +219,26 @@ _encode = json.JSONEncoder(
 ).encode
 
 
-def _parsed(text: str) -> Graph:
+Items = list[dict[str, object]]
+
+
+def _parts_of_text(text: str) -> tuple[Items, Items, dict[str, object]]:
+    """The parts of a graph given as JSON text, in which no object may name anything twice."""
+    parts = _parts(_parsed(text, None))
+    # Looking for repeated names object by object is slow; where every name in the text can be counted, none was lost.
+    named = sum(map(len, chain(parts[0], parts[1]))) + len(parts[2])
+    certain = "\\" not in text and _SPACED_COLON.search(text) is None
+    if certain and text.count('":') == named + sum(f'"{part}":' in text for part in _PARTS):
+        return parts
+    return _parts(_parsed(text, _unique_names))
+
+
+def _parsed(text: str, hook: Callable[[list[tuple[str, object]]], dict[str, object]] | None) -> Graph:
     try:
-        graph = json.loads(text, object_pairs_hook=_unique_names)
-    except (json.JSONDecodeError, RecursionError) as error:
+        graph = json.loads(text, object_pairs_hook=hook)
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the graph's text is no JSON that can be read ({error}); nothing was written") from None
     return cast("Graph", graph)
 
@@ -233,7 +256,7 @@ def _stored_number(digits: str) -> int | float:
     return number if -MAX_INTEGER <= number <= MAX_INTEGER else float(digits)
 
 
-def _parts(graph: Graph) -> tuple[list[dict[str, object]], list[dict[str, object]], dict[str, object]]:
+def _parts(graph: Graph) -> tuple[Items, Items, dict[str, object]]:
     if not isinstance(graph, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may not check types
         raise InvalidInput(
             f'a graph is {{"nodes": [...], "edges": [...], "properties": {{...}}}}, not {type(graph).__name__}; '
@@ -254,13 +277,15 @@ def _parts(graph: Graph) -> tuple[list[dict[str, object]], list[dict[str, object
     return _items(graph, "nodes"), _items(graph, "edges"), dict(cast("Item", properties))
 
 
-def _items(graph: Graph, part: str) -> list[dict[str, object]]:
+def _items(graph: Graph, part: str) -> Items:
     items = graph.get(part)
     if items is None:
         return []
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise InvalidInput(f"the graph's {part} must be a list, not {type(items).__name__}; nothing was written")
-    found: list[dict[str, object]] = []
+    if isinstance(items, list) and set(map(type, cast("list[object]", items))) <= {dict}:
+        return cast("Items", items)
+    found: Items = []
     for place, item in enumerate(cast("Sequence[object]", items)):
         if not isinstance(item, Mapping):
             raise InvalidInput(f"{part}[{place}] must be a mapping, not {type(item).__name__}; nothing was written")
@@ -268,7 +293,7 @@ def _items(graph: Graph, part: str) -> list[dict[str, object]]:
     return found
 
 
-def _check_ends(nodes: list[dict[str, object]], edges: list[dict[str, object]]) -> None:
+def _check_ends(nodes: Items, edges: Items) -> None:
     try:
         ids = [node["id"] for node in nodes]
         ends = [edge["src"] for edge in edges] + [edge["dst"] for edge in edges]
@@ -280,7 +305,7 @@ def _check_ends(nodes: list[dict[str, object]], edges: list[dict[str, object]]) 
         _explain_ends(nodes, edges)
 
 
-def _explain_ends(nodes: list[dict[str, object]], edges: list[dict[str, object]]) -> None:
+def _explain_ends(nodes: Items, edges: Items) -> None:
     """Raise what is wrong with ids and ends; return if they are only unusual (numbers as ids)."""
     known: set[object] = set()
     for place, node in enumerate(nodes):
@@ -310,23 +335,18 @@ def _end(value: object, place: str) -> str | int | float:
 # Canonical texts ----------------------------------------------------------------------------------------------------
 
 
-def _item_texts(
-    nodes: list[dict[str, object]], edges: list[dict[str, object]], properties: dict[str, object]
-) -> list[str]:
-    """The RFC 8785 text of every node, every edge and the properties, in this order."""
-    items = [*nodes, *edges, properties]
+def _item_texts(items: Items) -> list[str]:
+    """The RFC 8785 text of each item."""
     if _plain(items):
         return _encode_plain(items)
-    for place, item in enumerate(items):
-        _refuse_foreign(item, _owner(place, item, len(nodes), len(edges)), "")
     return [_encode_plain([item])[0] if _plain([item]) else _dumps(item) for item in items]
 
 
-def _plain(items: list[dict[str, object]]) -> bool:
+def _plain(items: Items) -> bool:
     """Whether the standard encoder writes these items exactly as RFC 8785 does.
 
     It does for flat objects with ASCII names (other names may sort differently) whose values are texts, truth values,
-    nulls and small integers, as long as the texts are Unicode.
+    nulls and small integers. (Texts that are no Unicode are refused when they are encoded.)
     """
     try:
         names = "".join(chain.from_iterable(items))
@@ -336,16 +356,13 @@ def _plain(items: list[dict[str, object]]) -> bool:
     kinds = set(map(type, values))
     if not kinds <= _SCALARS or not names.isascii():
         return False
-    if int in kinds and not all(-MAX_INTEGER <= value <= MAX_INTEGER for value in values if isinstance(value, int)):
-        return False
-    try:
-        "".join([value for value in values if isinstance(value, str)]).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    if int not in kinds:
+        return True
+    numbers = [value for value in values if type(value) is int]
+    return min(numbers) >= -MAX_INTEGER and max(numbers) <= MAX_INTEGER
 
 
-def _encode_plain(items: list[dict[str, object]]) -> list[str]:
+def _encode_plain(items: Items) -> list[str]:
     """The texts of plain items, by one call of the encoder: a text that no flat object can hold stands between them."""
     spaced: list[object] = [_BETWEEN] * (2 * len(items) - 1)
     spaced[::2] = items
@@ -354,6 +371,17 @@ def _encode_plain(items: list[dict[str, object]]) -> list[str]:
 
 def _dumps(value: object) -> str:
     return rfc8785.dumps(cast("dict[str, object]", value)).decode()  # pyright: ignore[reportArgumentType]
+
+
+def _explain_items(items: Items, nodes: int, edges: int) -> None:
+    """Raise what is wrong with items that cannot be written as RFC 8785 text."""
+    for place, item in enumerate(items):
+        try:
+            _refuse_foreign(item, _owner(place, item, nodes, edges), "")
+        except RecursionError:
+            raise InvalidInput(
+                f"{_owner(place, item, nodes, edges)} is nested too deep to be kept; nothing was written"
+            ) from None
 
 
 def _owner(place: int, item: dict[str, object], nodes: int, edges: int) -> str:
@@ -440,7 +468,7 @@ def _readable(end: object) -> str:
 
 
 def _differences(
-    before: list[dict[str, object]], after: list[dict[str, object]], key_of: Callable[[Item], str]
+    before: Items, after: Items, key_of: Callable[[Item], str]
 ) -> list[tuple[str, str, str | None, str | None]]:
     """Rows (change, key, before, after); items equal on both sides are dropped first."""
     sides = [Counter((key_of(item), _dumps(item)) for item in items) for items in (before, after)]

@@ -22,6 +22,7 @@ from mnemokit.errors import InvalidInput
 from mnemokit.fold_frames import EDGES, INSTANT, NIGHTS, Folded, Schema
 from mnemokit.fold_kernel import Ints
 from mnemokit.instants import EPOCH, from_us, to_us
+from mnemokit.reasonlet_keys import write_alone
 from mnemokit.records import EdgeParams, MnestState, params_to_json
 from mnemokit.store import Connection, fetch, lend, query
 
@@ -91,6 +92,7 @@ def withdraw(con: Connection, params: EdgeParams, turn_nos: pl.DataFrame, ticks_
     Returns:
         How many passings were taken back.
     """
+    write_alone(con)
     with lend(con, lent_turns=turn_nos.select(pl.col("turn_no").cast(pl.Int64)).unique()):
         touched = fetch(con, query("mnest_edges_of_turns"))
         con.execute("DELETE FROM edge_events WHERE turn_no IN (SELECT turn_no FROM lent_turns)")
@@ -118,6 +120,7 @@ def withdraw_passings(con: Connection, params: EdgeParams, passings: pl.DataFram
         passings: Columns turn_no, src_executor, src_version, dst_executor, dst_version and times: how many of the
             passings that this turn made over this edge go, the last ones first.
     """
+    write_alone(con)
     gone = passings.select(
         pl.col("turn_no").cast(pl.Int64), tables.number_edges(con, passings).alias("edge_no"), "times"
     )
@@ -138,6 +141,7 @@ def apply(
 ) -> Applied:
     """Take in facts by edge number (columns of ``mnest_tables.HISTORY``) and ticks."""
     started = time.perf_counter()
+    write_alone(con)
     _note_acts(con, facts)
     old = tables.ticks_so_far(con)
     new = np.setdiff1d(np.array([to_us(tick) for tick in ticks], dtype=np.int64), old)

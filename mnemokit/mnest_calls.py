@@ -22,8 +22,9 @@ from mnemokit.errors import Conflict, NotFound
 from mnemokit.fold_frames import INSTANT
 from mnemokit.instants import MICROSECOND, to_us
 from mnemokit.mnest_reads import mnests_at
+from mnemokit.reasonlet_keys import known_result
 from mnemokit.records import AgerStats, EdgeParams, MnestState, params_to_json
-from mnemokit.store import Connection, fetch, new_ids, query, remember, remembered, take_numbers
+from mnemokit.store import Connection, fetch, new_ids, query, remember, take_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,12 @@ class Passing:
 
 def record_passing(con: Connection, params: EdgeParams, given: Passing, key_hash: str | None) -> str:
     """Write one passing; returns the id of the record that it opened or strengthened."""
-    if key_hash is not None:
-        known = remembered(con, key_hash)
-        if known is not None:
-            return str(json.loads(known))
+    known = known_result(con, key_hash, "record_passing")
+    if known is not None:
+        return known["mnest_id"]
     mnest_id = _pass_now(con, params, given) or _pass_late(con, params, given)
     if key_hash is not None:
-        remember(con, key_hash, "record_passing", json.dumps(mnest_id))
+        remember(con, key_hash, "record_passing", json.dumps({"mnest_id": mnest_id}))
     return mnest_id
 
 

@@ -238,11 +238,11 @@ def _fact_events(folded: Folded, facts: pl.DataFrame, numbers: Written) -> pl.Da
     columns = [
         facts[name].gather(rows) if name in facts.columns else pl.lit(None).alias(name)
         for name in HISTORY
-        if name not in ("mnest_no", "kind", "edge_no", "untimed")
+        if name not in ("mnest_no", "kind", "edge_no", "untimed", "ts")
     ]
     kind = facts["kind"].gather(rows) if "kind" in facts.columns else pl.lit("passing").alias("kind")
     untimed = facts["untimed"].gather(rows) if "untimed" in facts.columns else pl.lit(False).alias("untimed")
-    events = told.select("edge_no", "weight", "delta", kind, untimed, *columns,
+    events = told.select("edge_no", "ts", "weight", "delta", kind, untimed, *columns,
                          numbers.mnest_no.gather(told["life"]).alias("mnest_no"))  # fmt: skip
     if told["life"].null_count():
         asked = facts["mnest_no"].gather(rows)

@@ -86,6 +86,7 @@ class Mnests(MnestViews):
 
         Raises:
             InvalidInput: If a name is empty or too long, a version is missing, or the rate is negative or not finite.
+            Conflict: If the key belongs to another call.
 
         Example:
             >>> import mnemokit as mk
@@ -115,7 +116,7 @@ class Mnests(MnestViews):
         labels, signature = checked_tags(tags), checked_signature(desired_sig)
         turn = None if turn_id is None else checked_name(turn_id, "turn_id")
         moment = None if at is None else as_utc(at)
-        key_hash = None if key is None else self._store.keyed_hash(f"record_passing {key}")
+        key_hash = None if key is None else self._store.keyed_hash(checked_name(key, "key"))
 
         def work(con: Connection) -> str:
             # Without an instant the present is taken inside the transaction, so that writers at once are in order.

@@ -16,7 +16,7 @@ from mnemokit import run_counts
 from mnemokit.errors import InvalidInput
 from mnemokit.frames import TEXT
 from mnemokit.question_index import remove_questions
-from mnemokit.reasonlet_keys import KeyedHash
+from mnemokit.reasonlet_keys import KeyedHash, write_alone
 from mnemokit.store import Connection, fetch, lend, query
 
 
@@ -77,6 +77,7 @@ def erase_scope(con: Connection, scope: str, now: datetime, keyed_hash: KeyedHas
     Its reasonlets go with everything on them, and its recalls. Its turns keep their structure, on which the edges
     stand, and lose person, question and scope. A keyed-hash tombstone stays, if there was anything.
     """
+    write_alone(con)
     gone = fetch(con, "SELECT reasonlet_id, root_id, seq FROM reasonlets WHERE scope = ? ORDER BY seq", [scope])
     recalls = fetch(con, "SELECT recall_id FROM recalls WHERE scope = ?", [scope])
     doomed = _doomed(con, gone, recalls=recalls)
@@ -101,6 +102,7 @@ def erase_subject(con: Connection, subject: str, now: datetime, keyed_hash: Keye
     recalls. Their turns lose person and question, their rejects the excerpt. A keyed-hash tombstone stays, if there
     was anything.
     """
+    write_alone(con)
     gone = fetch(con, "SELECT reasonlet_id, root_id, seq FROM reasonlets WHERE subject = ? ORDER BY seq", [subject])
     runs = fetch(con, "SELECT run_id FROM runs WHERE subject = ?", [subject])
     feedback = fetch(con, "SELECT feedback_id FROM feedback WHERE subject = ?", [subject])
@@ -125,6 +127,8 @@ def prune(con: Connection, unused_for: timedelta, now: datetime, *, dry_run: boo
     """
     if unused_for < timedelta(0):
         raise InvalidInput(f"unused_for must not be negative, not {unused_for!r}; nothing was pruned")
+    if not dry_run:
+        write_alone(con)
     gone = fetch(con, query("prune_unused"), {"since": now - unused_for})
     doomed = _doomed(con, gone)
     if not dry_run:
@@ -145,6 +149,7 @@ def withdraw(con: Connection, source: str) -> int:
     Its runs go. Its reasonlets go too, unless something from elsewhere stands on them: a run, or a version below them;
     those stay with their labels.
     """
+    write_alone(con)
     gone = fetch(con, query("withdraw_reasonlets"), {"source": source})
     runs = fetch(con, "SELECT run_id FROM runs WHERE source = ?", [source])
     doomed = _doomed(con, gone, runs=runs)

@@ -15,7 +15,7 @@ from mnemokit.errors import Conflict, InvalidInput, NotFound
 from mnemokit.exchange_files import KINDS, of_kind, together
 from mnemokit.frames import INT, TEXT
 from mnemokit.question_index import add_questions
-from mnemokit.reasonlet_keys import KeyedHash
+from mnemokit.reasonlet_keys import KeyedHash, write_alone
 from mnemokit.store import Connection, fetch, lend, query, take_numbers
 
 
@@ -68,6 +68,7 @@ def import_records(con: Connection, records: pl.DataFrame, keyed_hash: KeyedHash
         InvalidInput: If a record names another that is neither in the file nor here.
         Conflict: If a record or a label is here already and differs.
     """
+    write_alone(con)
     parts = {kind: of_kind(records, kind) for kind in KINDS}
     allowed = _without_forgotten(con, parts, keyed_hash)
     forgotten = sum(parts[kind].height - allowed[kind].height for kind in KINDS)

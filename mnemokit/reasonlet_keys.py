@@ -94,6 +94,15 @@ def receipt_of(values: dict[str, str]) -> Receipt:
     return Receipt(CaptureKind(values["kind"]), values["reasonlet_id"], values["version"], values["run_id"])
 
 
+def write_alone(con: Connection) -> None:
+    """Let no other writer commit beside this transaction: one of the two is retried after the other.
+
+    Whoever adds rows takes numbers for them, so touching the counters meets them all. A removal needs it: a version
+    captured, or a log replayed, at the same moment would stand on what is being removed.
+    """
+    con.execute("UPDATE counters SET next_free = next_free WHERE name IN ('seq', 'turn_no')")
+
+
 def refuse_forgotten_key(
     con: Connection, run_id: str, keyed_hash: KeyedHash, scope: str | None, subject: str | None
 ) -> None:

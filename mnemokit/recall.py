@@ -19,7 +19,7 @@ from mnemokit.embedding import Embedder, embedded, keep_vectors, missing_vectors
 from mnemokit.frames import FLOAT, INT, TEXT, conform
 from mnemokit.ranking import RANK_SCHEMA, rule_values, with_intervals
 from mnemokit.records import RankParams
-from mnemokit.store import Connection, fetch, lend, new_ids, query, take_numbers
+from mnemokit.store import Connection, lend, new_ids, query, take_numbers
 from mnemokit.tokens import tokens
 
 RECALL_SCHEMA: dict[str, pl.DataType] = {
@@ -124,6 +124,24 @@ def _by_vectors(con: Connection, asked: Asked, embedder: Embedder) -> pl.DataFra
     return _best(con, asked, "recall_vectors", {"embedder": name_of(embedder), "asked": vector})
 
 
+_SELECTED = (
+    "reasonlet_id",
+    "version",
+    "parent_id",
+    "n",
+    "s",
+    "prior",
+    "prior_source",
+    "rate",
+    "own",
+    "parent_rate",
+    "scope",
+    "question",
+    "ts_captured",
+    "similarity",
+    "score",
+)
+"""The columns of sql/recall_best.sql, in its order."""
 _AS_IT_STANDS = ("recall_records",)
 _AS_OF = ("recall_gate", "rank_counted", "rank_records")
 
@@ -131,8 +149,7 @@ _AS_OF = ("recall_gate", "rank_counted", "rank_records")
 def _best(con: Connection, asked: Asked, similarity: str, values: dict[str, object]) -> pl.DataFrame:
     """The best rows by score, among what the named query finds similar."""
     parts = [similarity, *(_AS_IT_STANDS if asked.at is None else _AS_OF), "rank_rates", "recall_best"]
-    rows = fetch(
-        con,
+    found = con.execute(
         f"WITH {' '.join(query(part) for part in parts)}",
         {
             "scope": asked.scope,
@@ -143,7 +160,8 @@ def _best(con: Connection, asked: Asked, similarity: str, values: dict[str, obje
             **rule_values(asked.params),
             **values,
         },
-    )
+    ).fetchall()
+    rows = pl.DataFrame(found, schema={name: RECALL_SCHEMA[name] for name in _SELECTED}, orient="row")
     shown = with_intervals(rows, asked.params).with_columns(
         recall_id=pl.lit(None, dtype=TEXT), rank=pl.int_range(pl.len(), dtype=INT) + 1
     )

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, cast, runtime_checkable
+from typing import Literal, cast
 
 from mnemokit import change_log
 from mnemokit.change_blanking import blank_person
@@ -20,79 +20,26 @@ from mnemokit.change_states import OPEN, ChangeState, Step
 from mnemokit.errors import InvalidInput
 from mnemokit.forgetting import forgotten_among
 from mnemokit.records import Verdict
+from mnemokit.session_change import KIND, OWN, OwnWrite, SessionChange, check_change, trace_ids_in
 from mnemokit.store import Connection, Store, new_ids
 from mnemokit.trace_operations import Operation
-from mnemokit.traces import Overtaken, TraceChange, UndoReason, undo_unrecorded
-
-OWN = "own"
-"""What the log calls the operation of a caller's own change."""
-
-
-@runtime_checkable
-class SessionChange(Protocol):
-    """A memory write of any kind, as a session applies it.
-
-    A change may also have ``kept_after(result)``, which says what was really kept; without it the verdict holds the
-    plan, ``after``. ``before``, ``after`` and what ``kept_after`` returns must be values that JSON can carry; an entry
-    of theirs with a ``trace_id`` is taken as that trace's. An ``apply`` that raises must have left nothing behind.
-
-    Attributes:
-        kind: Always ``memory_write``.
-        actor: What writes, for instance ``tool:memory_add``.
-        target_id: A trace's id, or a set's.
-        brain_id: The memory that is written.
-        contributor_ids: The people whose words are in it.
-        before: Snapshots of the traces it changes or deletes; None if it only adds.
-        after: The plan.
-    """
-
-    @property
-    def kind(self) -> str: ...  # noqa: D102 - named above, like the rest
-    @property
-    def actor(self) -> str: ...  # noqa: D102
-    @property
-    def target_id(self) -> str: ...  # noqa: D102
-    @property
-    def brain_id(self) -> str: ...  # noqa: D102
-    @property
-    def contributor_ids(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def before(self) -> object: ...  # noqa: D102
-    @property
-    def after(self) -> object: ...  # noqa: D102
-
-    def apply(self) -> object:
-        """Do it, and commit it; what is returned is given to ``undo`` and ``kept_after``."""
-        ...
-
-    def undo(self, result: object, reason: UndoReason) -> None:
-        """Take it back, also a second time: for good (``forgotten``), or to ``before`` (``unrecorded``, reverts)."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class OwnWrite:
-    """A caller's own change that was kept, with what its ``apply`` returned: what undoing it needs."""
-
-    change: SessionChange
-    result: object
+from mnemokit.traces import Applied, Overtaken, TraceChange, undo_unrecorded
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What the verdict came to."""
 
-    state: ChangeState
+    state: Literal[ChangeState.KEPT, ChangeState.UNDONE_FORGOTTEN, ChangeState.UNDONE_UNRECORDED]
     trace_ids: tuple[str, ...] = ()
     forgotten: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was really kept, as JSON, and whether that is something else than the plan."""
+    """What was really kept, as JSON: None where that is the plan."""
 
     text: str | None
-    differs: bool
     trace_ids: tuple[str, ...]
 
 
@@ -158,18 +105,20 @@ class Writer:
             inherited = change.prepare(con, stored)
         else:
             inherited = change_log.people_of_traces(con, trace_ids_in(change.before))
-        people = change_log.stored_people(con, self.store, place.user_id, change.contributor_ids, inherited)
+        given = change_log.need_texts(change.contributor_ids, "contributor_ids")
+        people = change_log.stored_people(con, self.store, place.user_id, given, inherited)
         change_log.note_rows(con, self.store, stored, people, at)
         self._observe(Step.RECORD_CANDIDATE)
-        hidden = forgotten_among(con, self.store.keyed_hash, {change.target_id, change.actor})
+        names = {change.actor, change.target_id} - {None}
+        hidden = forgotten_among(con, self.store.keyed_hash, cast("set[str]", names))
         recorded = change_log.record(
             con,
             Draft(
                 change_id=change_id,
-                kind=change.kind,
+                kind=KIND,
                 operation=operation,
                 actor=hidden.get(change.actor, change.actor),
-                target_id=hidden.get(change.target_id, change.target_id),
+                target_id=None if change.target_id is None else hidden.get(change.target_id, change.target_id),
                 place=stored,
                 contributor_ids=tuple(people),
                 before=None if change.before is None else change_log.as_json(change.before, "before"),
@@ -182,23 +131,27 @@ class Writer:
         return recorded
 
     def _judge(self, change: SessionChange, recorded: Recorded, result: object, at: datetime) -> Verdict:
+        kept = Kept(None, ())
         try:
             if not isinstance(change, TraceChange):
                 self.store.write(lambda con: _mark_applied(con, recorded, result))
             kept = _kept(change, result)
             self._observe(Step.READ_TOMBSTONES)
-            judged = self.store.write(lambda con: self._read_and_write_verdict(con, recorded, kept, at))
+            judged = self.store.write(lambda con, kept=kept: self._read_and_write_verdict(con, recorded, kept, at))
         except BaseException as error:
-            self._undo_unrecorded(change, recorded, result, at)
+            # An interrupt can come just after the verdict was committed: then it stands.
+            if self._is_kept(recorded):
+                judged = Judged(ChangeState.KEPT, kept.trace_ids)
+            else:
+                self._undo_unrecorded(change, recorded, result, at)
+                judged = Judged(ChangeState.UNDONE_UNRECORDED)
             if not isinstance(error, Exception):
                 raise
-            return Verdict(recorded.change_id, "undone_unrecorded")
         if judged.state is ChangeState.UNDONE_FORGOTTEN:
             self._undo_forgotten(change, result, judged.forgotten, at)
-            return Verdict(recorded.change_id, "undone_forgotten")
-        if not isinstance(change, TraceChange):
+        elif judged.state is ChangeState.KEPT and not isinstance(change, TraceChange):
             self._own[recorded.change_id] = OwnWrite(change, result)
-        return Verdict(recorded.change_id, "kept", judged.trace_ids)
+        return Verdict(recorded.change_id, judged.state.value, judged.trace_ids)
 
     def _read_and_write_verdict(self, con: Connection, recorded: Recorded, kept: Kept, at: datetime) -> Judged:
         if change_log.state_of(con, recorded) is ChangeState.UNDONE_FORGOTTEN:
@@ -212,11 +165,17 @@ class Writer:
             recorded,
             ChangeState.KEPT,
             kept=kept.text,
-            differs=kept.differs,
             trace_ids=list(kept.trace_ids),
             ts_verdict=at,
         )
         return Judged(ChangeState.KEPT, kept.trace_ids)
+
+    def _is_kept(self, recorded: Recorded) -> bool:
+        try:
+            with self.store.read() as con:
+                return change_log.state_of(con, recorded) is ChangeState.KEPT
+        except Exception:  # noqa: BLE001 - a verdict that cannot be read is taken for one that was not written
+            return False
 
     def _undo_forgotten(
         self, change: SessionChange, result: object, forgotten: Mapping[str, str], at: datetime
@@ -266,46 +225,6 @@ def blank_people(con: Connection, forgotten: Mapping[str, str], at: datetime) ->
         blank_person(con, name, name_hash, at)
 
 
-def trace_ids_in(entries: object) -> tuple[str, ...]:
-    """The trace ids that a change's ``before``, ``after`` or ``kept`` names.
-
-    Example:
-        >>> trace_ids_in([{"trace_id": "tr_1"}, {"note": "no trace"}])
-        ('tr_1',)
-    """
-    if not isinstance(entries, list | tuple):
-        return ()
-    found: list[str] = []
-    for entry in cast("list[object]", entries):
-        if isinstance(entry, Mapping):
-            trace_id = cast("Mapping[object, object]", entry).get("trace_id")
-            if isinstance(trace_id, str):
-                found.append(trace_id)
-    return tuple(dict.fromkeys(found))
-
-
-def check_change(change: object) -> None:
-    """Refuse an object that is no ``SessionChange``.
-
-    Raises:
-        InvalidInput: The message names what is missing or wrong.
-    """
-    names = ("kind", "actor", "target_id", "brain_id", "contributor_ids", "before", "after", "apply", "undo")
-    missing = [name for name in names if not hasattr(change, name)]
-    if missing or not isinstance(change, SessionChange):
-        raise InvalidInput(
-            f"{type(change).__name__} is no SessionChange: it has no {', '.join(missing)}; nothing was written"
-        )
-    if change.kind != "memory_write":
-        raise InvalidInput(f"kind={change.kind!r} is not known; it must be 'memory_write'; nothing was written")
-    change_log.need_text(change.actor, "actor")
-    change_log.need_text(change.brain_id, "brain_id")
-    change_log.need_text(change.target_id, "target_id")
-    change_log.need_texts(change.contributor_ids, "contributor_ids")
-    change_log.as_json(change.before, "before")
-    change_log.as_json(change.after, "after")
-
-
 def _mark_applied(con: Connection, recorded: Recorded, result: object) -> None:
     # Forgotten meanwhile: the verdict's step finds that, and nothing of the result may be written down.
     if change_log.state_of(con, recorded) is ChangeState.UNDONE_FORGOTTEN:
@@ -322,4 +241,8 @@ def _kept(change: SessionChange, result: object) -> Kept:
     kept = change.after if kept_after is None else kept_after(result)
     text = None if kept is None else change_log.as_json(kept, "kept_after(result)")
     plan = None if change.after is None else change_log.as_json(change.after, "after")
-    return Kept(text, text != plan, trace_ids_in(None if text is None else json.loads(text)))
+    # Nothing kept of a plan is told from a plan that was kept.
+    told = None if text == plan else text or "null"
+    if isinstance(result, Applied):
+        return Kept(told, tuple(dict.fromkeys(result.trace_ids)))
+    return Kept(told, trace_ids_in(None if text is None else json.loads(text)))

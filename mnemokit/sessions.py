@@ -11,10 +11,10 @@ from mnemokit.change_states import MOVES, OPEN, ChangeState, moves_as_markdown
 from mnemokit.errors import InvalidInput
 from mnemokit.instants import Instant, at_or_now
 from mnemokit.records import Verdict
-from mnemokit.session_writes import SessionChange, Writer
+from mnemokit.session_change import SessionChange, UndoReason
+from mnemokit.session_writes import Writer
 from mnemokit.store import new_ids
 from mnemokit.trace_operations import Add, Delete, Merge, RollingSummary, Update
-from mnemokit.traces import UndoReason
 
 __all__ = ["MOVES", "OPEN", "ChangeState", "Session", "SessionChange", "UndoReason", "moves_as_markdown"]
 
@@ -87,7 +87,7 @@ class Session:
             >>> first.verdict, again.trace_ids == first.trace_ids
             ('kept', True)
         """
-        contents = (content,) if isinstance(content, str) else tuple(content)
+        contents = (content,) if isinstance(content, str) else need_texts(content, "content")
         if not contents:
             raise InvalidInput("content holds no text; nothing was written")
         operation = Add(
@@ -321,4 +321,8 @@ def _ids(values: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _metadata(metadata: Mapping[str, object] | None) -> str | None:
-    return None if metadata is None else as_json(dict(metadata), "metadata")
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may be untyped
+        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}; nothing was written")
+    return as_json(dict(metadata), "metadata")

@@ -410,7 +410,8 @@ def _lock_down(con: Connection, threads: int | None) -> None:
     locked = con.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]
     if locked:
         return
-    con.execute("SET TimeZone = 'UTC'")
+    # Globally, or a second connection would have the machine's own time zone and could not change it any more.
+    con.execute("SET GLOBAL TimeZone = 'UTC'")
     if threads is not None:
         con.execute("SET threads = ?", [threads])
     con.execute("SET enable_external_access = false")

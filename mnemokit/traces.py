@@ -21,10 +21,9 @@ from mnemokit.change_log import Place, Recorded
 from mnemokit.change_states import ChangeState, Step
 from mnemokit.errors import Conflict, NotFound
 from mnemokit.forgetting import forgotten_among
+from mnemokit.session_change import KIND, UndoReason
 from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
 from mnemokit.trace_operations import EFFECT, LIVE, STATE, Operation, RollingSummary, settle
-
-UndoReason = Literal["forgotten", "unrecorded"]
 
 WAIT_SECONDS = 5.0
 """How long a write waits for another one on the same trace to get its verdict."""
@@ -49,7 +48,7 @@ class TraceChange:
     records the candidate.
     """
 
-    kind = "memory_write"
+    kind = KIND
 
     def __init__(
         self,

@@ -185,7 +185,11 @@ alt.Chart(by_trial).mark_line(point=True).encode(
     y=alt.Y("solved:Q", title="tasks solved so far, of 134", scale=alt.Scale(domain=[0, 134])),
     color=alt.Color("notes:N", title=None, scale=alt.Scale(range=["#0072B2", "#D55E00"])),
     tooltip=["notes", "trial", "s", "n", "solved"],
-).properties(title="How many tasks are solved after each trial, with notes and without?", width=480, height=260)
+).properties(
+    title=alt.TitleParams("How many tasks are solved after each trial, with notes and without?", anchor="start"),
+    width=480,
+    height=260,
+)
 
 # %% [markdown]
 # Of those 50 tasks, how many were solved within six more trials? A task counts once, since attempts at the same task
@@ -202,7 +206,7 @@ within_six = (
     .group_by("notes")
     .agg(s=pl.col("solved").sum().cast(pl.Int64), n=pl.len().cast(pl.Int64))
 )
-mk.charts.outcomes(within_six, by="notes")
+mk.charts.outcomes(within_six, by="notes", of="tasks")
 
 # %% [markdown]
 # ## Recall

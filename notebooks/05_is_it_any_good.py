@@ -113,6 +113,11 @@ following = mk.evaluate.score(tau2, "next_executor", sessions=half, versions="co
 mk.charts.scores(following.filter(pl.col("metric").is_in(["log_loss", "hit@1", "hit@3", "mrr"])))
 
 # %% [markdown]
+# As an order of candidates the weights are as good as plain counts. As probabilities they are worse than a constant:
+# in two busy days most edges reach 1, so a weight cannot tell five passings from four hundred. Nothing fades in two
+# days either, so this log says little about the decay.
+
+# %% [markdown]
 # ## Two versions: what really differs?
 #
 # A difference without its n misleads. The list starts with what many sessions support, not with 5/5 against 0/0.
@@ -154,7 +159,7 @@ versions.confounds().filter(pl.col("warning").is_not_null()).select("attribute",
 # %%
 other = mk.evaluate.what_if(mem, {"k": 20.0})
 names = mem.frame("reasonlets").select(pl.col("reasonlet_id").alias("id"), "scope", "question")
-other.diff.join(names, on="id").select("scope", "question", "before", "after", "n").head(8)
+other.diff.join(names, on="id", maintain_order="left").select("scope", "question", "before", "after", "n").head(8)
 
 # %% [markdown]
 # What did the rule hide when it was needed, and what did it keep for nothing? A procedure counts as hidden if it

@@ -83,9 +83,7 @@ def last(changes: Changes) -> str | None:
     return dict(changes.changes().select("session_id", "verdict").rows()).get("s1")
 
 
-every_write = [
-    pytest.param(write, marks=[] if write in ("add", "merge") else [pytest.mark.slow]) for write in WRITES
-]
+every_write = [pytest.param(write, marks=[] if write in ("add", "merge") else [pytest.mark.slow]) for write in WRITES]
 
 
 @pytest.mark.parametrize("write", every_write)

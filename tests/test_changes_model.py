@@ -203,13 +203,12 @@ class Memory(RuleBasedStateMachine):
     @invariant()
     def the_verdicts_and_the_people_are_the_model_s(self):
         seen = {
-            change: (verdict, user, set(others))
+            change: (verdict, user, *sorted(others))
             for change, verdict, user, others in self.changes.changes()
             .select("change_id", "verdict", "user_id", "contributor_ids")
             .iter_rows()
         }
-        known = [(write.state, *self.names(write)) for change, write in self.model.writes.items()]
-        assert sorted(map(repr, seen.values())) == sorted(map(repr, known))
+        assert seen == {change: (write.state, *self.names(write)) for change, write in self.model.writes.items()}
 
     @invariant()
     def the_session_rows_are_the_model_s(self):
@@ -329,8 +328,8 @@ class Memory(RuleBasedStateMachine):
     def stored(self, name: str) -> str:
         return next((self.store.keyed_hash(who) for who in PEOPLE if name == hashed(who)), name)
 
-    def names(self, write) -> tuple[str, set[str]]:
-        return self.stored(write.learner), {self.stored(name) for name in write.people}
+    def names(self, write) -> tuple[str, ...]:
+        return self.stored(write.learner), *sorted(self.stored(name) for name in write.people)
 
     def at(self) -> datetime:
         return T0 + timedelta(hours=self.clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -139,6 +140,28 @@ def test_a_candidate_whose_undone_verdict_cannot_be_written_is_settled_at_the_ne
     assert changes.audit().open_candidates.height == 1
     assert not changes.audit().ok
     assert Changes(store).changes()["verdict"].to_list() == ["undone_unrecorded"]
+
+
+@pytest.mark.parametrize(("interrupted_write", "left"), [(1, []), (2, []), (3, ["words"])])
+def test_an_interrupt_just_after_a_commit_leaves_no_half_done_write(
+    store, changes, monkeypatch, interrupted_write, left
+):
+    commit, count = store.write, itertools.count(1)
+
+    def write(work):
+        done = commit(work)
+        if next(count) == interrupted_write:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(store, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        changes.session("s1", user_id="learner", brain_id="brain").add("words")
+    monkeypatch.undo()
+    assert contents(changes) == left
+    verdicts = Changes(store).changes()["verdict"].to_list()
+    assert verdicts == (["kept"] if left else ["undone_unrecorded"])
+    assert contents(changes) == left
 
 
 # What the verdict records ---------------------------------------------------------------------------------------------
@@ -355,6 +378,9 @@ def test_verdicts_as_of_any_time(changes, session):
     [
         lambda s: s.add(""),
         lambda s: s.add([]),
+        lambda s: s.add(3),
+        lambda s: s.add(["x", 3]),
+        lambda s: s.add("x", metadata="text"),
         lambda s: s.add("x", tags="tag"),
         lambda s: s.add("x", contributor_ids="anna"),
         lambda s: s.add("x", metadata={"n": float("nan")}),

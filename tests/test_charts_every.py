@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -18,6 +19,7 @@ import vl_convert
 
 from mnemokit import charts, errors
 from mnemokit.charts import parts
+from mnemokit.charts.pictures import packed
 from tests import chart_frames as made
 
 CURVE = pl.DataFrame(
@@ -134,6 +136,21 @@ def test_a_chart_is_a_png(name, tmp_path):
     data = charts.save(FULL[name](), tmp_path / "chart.png").read_bytes()
     assert data.startswith(b"\x89PNG")
     assert len(data) > 3_000
+
+
+def test_a_picture_is_packed_again_without_losing_a_pixel():
+    spec = FULL["edge_weights"]().to_dict()
+    png = vl_convert.vegalite_to_png(spec)
+    small = packed(png)
+    assert len(small) < len(png) / 2
+    assert vl_convert.svg_to_png(_shown(small)) == vl_convert.svg_to_png(_shown(png))
+
+
+def _shown(png: bytes) -> str:
+    """A drawing that shows a picture, so that a program other than ours unpacks it."""
+    data = base64.b64encode(png).decode()
+    image = f'<image href="data:image/png;base64,{data}"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300">{image}</svg>'
 
 
 def test_a_chart_as_html_asks_for_nothing_from_a_network(tmp_path):

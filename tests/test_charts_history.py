@@ -119,7 +119,7 @@ def test_a_naive_instant_is_refused():
 
 def test_nights_that_change_no_state_are_counted_in_the_title():
     chart = charts.ager_nights(pl.concat([made.ager_runs(3), made.ager_runs(2, demoted=4)]))
-    assert "5 runs; 3 of them changed no edge's state." in subtitle(chart)
+    assert "5 runs, of which 3 changed no edge's state." in subtitle(chart)
 
 
 def test_many_nights_are_summed_and_the_title_says_by_what():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import polars as pl
 import pytest
 from scipy import stats
@@ -167,6 +169,16 @@ def test_a_write_has_the_colour_and_the_shape_of_its_verdict():
     assert spec["encoding"]["color"]["field"] == spec["encoding"]["shape"]["field"] == "verdict"
     assert {row["verdict"] for row in data(chart)} == {"kept", "reverted", "candidate"}
     assert "4 writes: 2 kept, 1 candidate, 1 reverted." in subtitle(chart)
+
+
+def test_a_write_that_was_kept_and_then_forgotten_is_shown_as_forgotten():
+    changes = made.changes(1).with_columns(ts_forgotten=pl.lit(made.START))
+    assert [row["verdict"] for row in data(charts.change_timeline(changes))] == ["forgotten"]
+
+
+def test_writes_of_a_log_without_times_are_said_to_have_an_order_only():
+    changes = made.changes(3).with_columns(ts_candidate=pl.lit(datetime(1970, 1, 1, tzinfo=UTC)))
+    assert "3 of them come from a log without times" in subtitle(charts.change_timeline(changes))
 
 
 def test_many_writes_are_counted_before_they_are_drawn_and_the_title_says_so():

@@ -180,7 +180,12 @@ def test_calls_one_by_one_give_what_the_oracle_says(history, seed: int) -> None:
 
 
 @settings(max_examples=25, deadline=None, phases=PHASES)
-@given(histories(by_hand=False, changing_rates=False), st.integers(1, 4), st.booleans(), st.integers(0, 10**6))
+@given(
+    histories(by_hand=False, changing_rates=False, untimed=True),
+    st.integers(1, 4),
+    st.booleans(),
+    st.integers(0, 10**6),
+)
 def test_bulk_in_any_batches_gives_what_the_oracle_says(history, batches: int, shuffled: bool, seed: int) -> None:
     facts, nights = history
     facts = sorted(facts, key=lambda f: (f.ts, f.seq))

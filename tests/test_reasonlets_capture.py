@@ -108,6 +108,16 @@ def test_every_capture_records_exactly_one_run(mem):
     assert runs["reasonlet_id"].to_list() == [receipt.reasonlet_id for receipt in receipts]
 
 
+def test_a_reasonlet_belongs_to_the_subject_of_its_first_capture(mem):
+    first = mem.reasonlets.capture(scope="s", question="q", graph=plan("a"), subject="ada")
+    mem.reasonlets.capture(scope="s", question="q", graph=plan("a"), subject="bob", parent_id=first.reasonlet_id)
+    version = mem.reasonlets.capture(
+        scope="s", question="q", graph=plan("b"), subject="bob", parent_id=first.reasonlet_id
+    )
+    assert mem.reasonlets.get(first.reasonlet_id).subject == "ada"
+    assert mem.reasonlets.get(version.reasonlet_id).subject == "bob"
+
+
 def test_the_same_key_again_returns_the_first_receipt_and_writes_nothing(mem):
     first = mem.reasonlets.capture(scope="s", question="q", graph=plan("a"), outcome="success", key="k")
     before = everything(mem)

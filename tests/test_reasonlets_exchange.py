@@ -136,9 +136,8 @@ def test_a_record_that_differs_here_is_a_conflict(mem, tmp_path):
     fill(mem)
     path = tmp_path / "one.jsonl"
     mem.reasonlets.export_to(path, scope="s")
-    path.write_text(
-        path.read_text().replace('"outcome": "failure", "subject": "bob"', '"outcome": "success", "subject": "bob"')
-    )
+    bobs = '"outcome": "{}", "subject": "bob"'
+    path.write_text(path.read_text().replace(bobs.format("failure"), bobs.format("success")))
     with pytest.raises(Conflict, match="is here already and differs from the file's"):
         mem.reasonlets.import_from(path)
 

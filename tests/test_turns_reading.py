@@ -148,7 +148,9 @@ def test_a_reader_of_another_package_is_found_by_entry_point(tmp_path):
     about = tmp_path / "diary-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: diary\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[mnemokit.readers]\ndiary = diary:DiaryReader\n")
+    (about / "entry_points.txt").write_text(
+        "[mnemokit.readers]\ndiary = diary:DiaryReader\ngone = diary:NoSuchReader\n"
+    )
     log = tmp_path / "log.diary"
     log.write_text("DIARY\nmonday wash\nmonday cook\n")
     code = (
@@ -161,6 +163,7 @@ def test_a_reader_of_another_package_is_found_by_entry_point(tmp_path):
         [sys.executable, "-c", code, str(tmp_path), str(log)], capture_output=True, text=True, check=False
     )
     assert done.stdout == "['diary'] 1\n", done.stderr
+    assert "the reader 'gone' (diary:NoSuchReader) cannot be loaded" in done.stderr
 
 
 DIARY = """

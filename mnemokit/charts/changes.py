@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import altair as alt
 import polars as pl
 
@@ -32,8 +34,10 @@ _VERDICTS = {
     "reverted": (ORANGE, "triangle-left"),
     "undone_unrecorded": (PURPLE, "diamond"),
     "undone_forgotten": (VERMILION, "cross"),
+    "forgotten": (VERMILION, "triangle-down"),
     "candidate": (GREY, "square"),
 }
+_FIRST_REAL_DAY = datetime(1970, 1, 2, tzinfo=UTC)
 _BUCKETS = ("1h", "6h", "1d", "1w", "1mo", "1y")
 
 
@@ -62,7 +66,7 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
         return nothing(title, "Nothing was written by a session.")
     named = changes.select(
         "change_id",
-        pl.col("verdict").fill_null("candidate"),
+        _became(changes),
         "ts_candidate",
         lane=pl.col(by).fill_null("(none)"),
         actor=pl.col("actor") if "actor" in changes.columns else pl.lit(None, dtype=pl.String),
@@ -71,6 +75,7 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
     lanes = named.group_by("lane").len().sort(["len", "lane"], descending=[True, False])["lane"].to_list()
     drawn = named.filter(pl.col("lane").is_in(lanes[:top]))
     drawn, every = _bucketed(drawn)
+    untimed = named.filter(pl.col("ts_candidate") < _FIRST_REAL_DAY).height
     used = [verdict for verdict in _VERDICTS if verdict in drawn["verdict"].unique().to_list()]
     counts = ", ".join(
         f"{count:,} {verdict.replace('_', ' ')}"
@@ -93,10 +98,12 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
             ),
             color=alt.Color(
                 "verdict:N",
+                title="what became of it",
                 scale=alt.Scale(domain=used, range=[_VERDICTS[verdict][0] for verdict in used]),
             ),
             shape=alt.Shape(
                 "verdict:N",
+                title="what became of it",
                 scale=alt.Scale(domain=used, range=[_VERDICTS[verdict][1] for verdict in used]),
             ),
             size=size,
@@ -116,12 +123,22 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
                 title,
                 f"{named.height:,} writes: {counts}.",
                 left_out("lanes", min(top, len(lanes)), lanes[top:], "those with fewer writes"),
+                f"{untimed:,} of them come from a log without times: they have an order only." if untimed else None,
                 f"More than {MOST_CHANGES:,} writes: counted per {every}." if every else None,
             ),
             width=560,
             height=28 * min(top, len(lanes)),
         )
     )
+
+
+def _became(changes: pl.DataFrame) -> pl.Expr:
+    """The verdict; or forgotten, for a write that was kept and then lost its words with a person."""
+    verdict = pl.col("verdict").fill_null("candidate")
+    if "ts_forgotten" not in changes.columns:
+        return verdict
+    later = pl.col("ts_forgotten").is_not_null() & (verdict != "undone_forgotten")
+    return pl.when(later).then(pl.lit("forgotten")).otherwise(verdict).alias("verdict")
 
 
 def _bucketed(changes: pl.DataFrame) -> tuple[pl.DataFrame, str]:

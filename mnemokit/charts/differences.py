@@ -23,8 +23,8 @@ _NEEDED = ("src_executor", "dst_executor", "uses_a", "left_a", "uses_b", "left_b
 def differences(edges: pl.DataFrame, *, names: tuple[str, str] = ("a", "b"), top: int = 20) -> Drawing:
     """Which edges really differ between two groups?
 
-    A dot is the difference of the shares (of all that left the first executor, how much went to the second), the bar its
-    95 % interval over sessions. Beside it stand the counts.
+    A dot is the difference of the shares (of all that left the first executor, how much went to the second), the bar
+    its 95 % interval over sessions. Beside it stand the counts.
 
     Args:
         edges: Differences as ``mk.evaluate.compare(mem, by=...).edges()`` gives them, best supported first.
@@ -87,8 +87,8 @@ def differences(edges: pl.DataFrame, *, names: tuple[str, str] = ("a", "b"), top
     return alt.LayerChart(layer=layers).properties(
         title=question(
             title,
-            f"Of all that left the first executor, the share that went to the second; right: {names[1]} is higher. Bar: "
-            f"95 % interval over sessions. Counts: {names[0]}, then {names[1]}.",
+            f"Of all that left the first executor, the share that went to the second; right: {names[1]} is higher. "
+            f"Bar: 95 % interval over sessions. Counts: {names[0]}, then {names[1]}.",
             left_out("edges", shown.height, named.slice(top)["name"].to_list(), "those less supported"),
         ),
         width=420,

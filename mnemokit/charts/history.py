@@ -101,6 +101,7 @@ def weight_history(
     events = _with_rate(events, decay_lambda, rule)
     start, end = _span(events, since, until)
     curves, dots = _curves(events, start, end)
+    untimed = int(events["untimed"].sum()) if "untimed" in events.columns else 0
     unmarked = events.filter(pl.col("ts").is_between(start, end)).height - dots.height
     heading = question(
         title,
@@ -110,6 +111,7 @@ def weight_history(
         f"{unmarked:,} of the events have no mark of their own, since they are more than {MOST_MARKS}."
         if unmarked
         else None,
+        f"{untimed:,} of the events come from a log without times: they have an order only." if untimed else None,
     )
     return _draw(curves, dots, shown, rule).properties(title=heading, width=640, height=260)
 

@@ -18,6 +18,7 @@ from mnemokit.charts.parts import (
 )
 
 MOST_TICKS = 200
+MOST_POINTS = 40
 
 
 def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
@@ -58,7 +59,7 @@ def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
     scale, seen = from_categories(names), [name for name in names if name in changes["kind"].unique().to_list()]
     above = (
         alt.Chart(ticks.with_columns(utc_text("ts_ager").alias("when")))
-        .mark_area(line=True, opacity=0.25, interpolate="step-after")
+        .mark_area(line=True, point=ticks.height <= MOST_POINTS, opacity=0.25, interpolate="step-after")
         .encode(
             x=x,
             y=alt.Y("decayed:Q", title="edges decayed per run", axis=whole),
@@ -93,7 +94,7 @@ def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
         .properties(
             title=question(
                 title,
-                f"{runs.height:,} runs; {quiet:,} of them changed no edge's state.",
+                f"{runs.height:,} {'run' if runs.height == 1 else 'runs'}, of which {quiet:,} changed no edge's state.",
                 f"Added up by {summed} (above: the mean), since {MOST_TICKS} runs are the most that can be told apart."
                 if summed
                 else None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import altair as alt
 import vl_convert
 
+from mnemokit.charts.pictures import packed
+
 
 def use_in_notebook(*, scale: float = 1.25) -> None:
     """Show charts as an interactive chart and as a picture, both inside the notebook.
@@ -25,7 +27,7 @@ def use_in_notebook(*, scale: float = 1.25) -> None:
 
     def bundle(spec: dict[str, object], **_: object) -> dict[str, object]:
         older = {**spec, "$schema": _SCHEMA}
-        return {_MIME: older, "image/png": vl_convert.vegalite_to_png(spec, scale=scale)}
+        return {_MIME: older, "image/png": packed(vl_convert.vegalite_to_png(spec, scale=scale))}
 
     alt.renderers.register(_NAME, bundle)
     alt.renderers.enable(_NAME)

@@ -13,7 +13,7 @@ from mnemokit.errors import InvalidInput
 from mnemokit.instants import Instant
 from mnemokit.ranking import beta_interval
 
-Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 """What a chart function returns: shown by a notebook as it is, saved with ``.save("x.html")`` or ``.save("x.png")``."""
 
 # Okabe and Ito's colours: told apart with every common form of colour blindness.

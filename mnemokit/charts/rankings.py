@@ -82,7 +82,9 @@ def rates(ranked: pl.DataFrame, *, top: int = 25) -> Drawing:
     )
 
 
-def outcomes(source: pl.DataFrame | HasFrames, *, by: str = "executor_version", top: int = 40) -> Drawing:
+def outcomes(
+    source: pl.DataFrame | HasFrames, *, by: str = "executor_version", of: str = "sessions", top: int = 40
+) -> Drawing:
     """How many sessions of each group succeeded, and how sure is the difference?
 
     Every session counts once. A bar is the 95 % interval; groups whose bars overlap widely are not told apart.
@@ -90,6 +92,7 @@ def outcomes(source: pl.DataFrame | HasFrames, *, by: str = "executor_version", 
     Args:
         source: Turns (``mem.frame("turns")``), or a memory; or a frame with ``s`` and ``n`` per group already.
         by: The column that makes the groups.
+        of: What is counted, for the words of the chart.
         top: How many groups to show, 1 to 100: those with most sessions.
 
     Returns:
@@ -101,27 +104,27 @@ def outcomes(source: pl.DataFrame | HasFrames, *, by: str = "executor_version", 
     Example:
         >>> groups = pl.DataFrame({"executor_version": ["a", "b"], "s": [82, 111], "n": [140, 140]})
         >>> outcomes(groups).to_dict()["title"]["text"]
-        'How many sessions of each executor version succeeded?'
+        'How many sessions succeeded, by executor version?'
     """
     need_positive(top, "top", "outcomes", MOST_BARS)
     words = by.replace("_", " ")
-    title = f"How many sessions of each {words} succeeded?"
+    title = f"How many {of} succeeded, by {words}?"
     groups = frame_of(source, "turns")
     if not {"s", "n"} <= set(groups.columns):
         groups = sessions_by(groups, by)
     need(groups, (by, "s", "n"), "outcomes")
     known = groups.filter(pl.col("n") > 0).sort(["n", by], descending=[True, False], maintain_order=True)
     if known.is_empty():
-        return nothing(title, "No session has a known outcome.")
+        return nothing(title, "No outcome is known.")
     counted = with_interval(known.with_columns(pl.col(by).fill_null("(none)"))).with_columns(
         record=pl.format("{}/{}", "s", "n")
     )
     shown = _in_rows(counted.head(top), pl.col(by))
-    return _bars(shown, "sessions that succeeded", BLUE).properties(
+    return _bars(shown, f"{of} that succeeded", BLUE).properties(
         title=question(
             title,
-            "Dot: share of sessions; bar: 95 % credible interval; right: successes / sessions with a known outcome.",
-            left_out("groups", shown.height, counted.slice(top)[by].to_list(), "with fewer sessions"),
+            f"Dot: share of {of}; bar: 95 % credible interval; right: successes / {of} with a known outcome.",
+            left_out("groups", shown.height, counted.slice(top)[by].to_list(), f"with fewer {of}"),
         ),
         width=420,
         height=24 * shown.height,

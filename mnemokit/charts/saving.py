@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import vl_convert
+
 from mnemokit.charts.parts import Drawing
+from mnemokit.charts.pictures import packed
 from mnemokit.errors import InvalidInput
 
 _KINDS = ("html", "png", "svg")
@@ -34,7 +37,7 @@ def save(chart: Drawing, path: str | os.PathLike[str], *, scale: float = 2.0) ->
     if kind == "html":
         chart.save(target, format="html", inline=True)
     elif kind == "png":
-        chart.save(target, format="png", scale_factor=scale)
+        target.write_bytes(packed(vl_convert.vegalite_to_png(chart.to_dict(), scale=scale)))
     else:
         chart.save(target, format="svg")
     return target

@@ -10,13 +10,14 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mnemokit.edge_weights import fraction_left
-from mnemokit.evaluate.edge_models import MnestWeights, sorted_rows, weight_of_rows
+from mnemokit.evaluate.edge_models import MnestWeights, Since, since, sorted_rows, weight_left
 from mnemokit.evaluate.metrics import Floats, Ints, summed
 from mnemokit.evaluate.next_executor import escape, mixed
 from mnemokit.evaluate.passing_log import PassingLog
-from mnemokit.evaluate.past import Events, Past
+from mnemokit.evaluate.past import Past
 from mnemokit.fold_kernel import Rows, first_tick_below, fold_rows
 from mnemokit.instants import DAY_US
 from mnemokit.records import EdgeParams
@@ -38,6 +39,7 @@ class EdgeLoss:
         self.log = log
         self.rows = np.arange(log.us.size) if rows is None else rows
         self.kept, self.share = escape(log, self.rows)
+        self._gone: Since | None = None
 
     def probabilities(self, params: EdgeParams | None = None) -> Floats:
         """The probability that the rule gave to each scored passing; None: the log's rule, each edge's own decay."""
@@ -59,53 +61,56 @@ class EdgeLoss:
 
     def _own(self, rows: Rows, ticks: Ints, weight: Floats) -> Floats:
         """What the weight of each passing's own edge had faded to; 0 if it had none."""
-        edge = self.log.edge[self.rows]
-        row = np.maximum(self._last, 0)
-        faded = weight_of_rows(
-            rows,
-            ticks,
-            weight,
-            row,
-            rows.decay_lambda[edge],
-            rows.floor[edge],
-            self.log.us[self.rows],
-            self.log.untimed[self.rows],
-        )
-        return np.where(self._last >= 0, faded, 0.0)
+        row, edge = self._last, self._edge
+        if self._gone is None:
+            log = self.log
+            self._gone = since(rows, ticks, row, log.us[self.rows], log.untimed[self.rows])
+        faded = weight_left(weight[row], self._gone, rows.decay_lambda[edge], rows.floor[edge])
+        faded[self._unseen] = 0.0
+        return faded
 
     def _totals(self, rows: Rows, ticks: Ints, weight: Floats, opened: np.ndarray) -> Floats:
         """The weights out of each passing's source, added up, as they were before it."""
-        log, order = self.log, self.log.by_edge.order
+        log = self.log
         rate = np.repeat(rows.decay_lambda, rows.counts)
         clocked = rows.untimed is None
-        added = weight.copy()
-        gap = np.diff(rows.ts, prepend=rows.ts[:1]) / DAY_US if clocked else np.zeros(rows.ts.size)
-        faded = np.append(0.0, weight[:-1]) * fraction_left(rate, np.maximum(gap, 0.0), np.exp)
-        added[~opened] -= faded[~opened]
-        last = np.append(opened[1:], True)
-        removed = np.flatnonzero(last)
-        floor = np.repeat(rows.floor, rows.counts)[removed]
-        tick = first_tick_below(weight[removed], rows.ts[removed], rate[removed], floor, ticks)
-        ended = tick < ticks.size
-        removed, tick = removed[ended], tick[ended]
-        when = ticks[tick] if ticks.size else rows.ts[removed]
-        taken = -weight[removed] * fraction_left(rate[removed], (when - rows.ts[removed]) / DAY_US, np.exp)
-        change, change_rate = np.empty(added.size), np.empty(added.size)
-        change[order], change_rate[order] = added, rate
-        asked = self.rows[self._by_source]
-        total = np.zeros(asked.size)
-        for one in np.unique(rows.decay_lambda):
-            total += self._past.fading(np.where(change_rate == one, change, 0.0), float(one) if clocked else 0.0)
-            mine = rate[removed] == one
-            if mine.any():
-                # A tick comes before passings of its own instant: it is known to them.
-                events = Events(log.src[order[removed[mine]]], when[mine] - 1, when[mine])
-                gone = events.before(log.src[asked], log.us[asked])
-                total += gone.fading(taken[mine], float(one))
-                total[(gone.count > 0) & (total < _NOTHING)] = 0.0
+        faded = fraction_left(rate, self._gap_days if clocked else np.zeros(rate.size), np.exp)
+        faded[1:] *= weight[:-1]
+        faded[opened] = 0.0
+        change = (weight - faded)[self._to_source]
+        ended = self._ended(rows, ticks, weight, opened, change)
+        total = np.zeros(self.rows.size)
+        rates = np.unique(rows.decay_lambda)
+        for one in rates:
+            mine = change if rates.size == 1 else np.where(rate[self._to_source] == one, change, 0.0)
+            total += self._past.fading_sorted(mine, float(one) if clocked else 0.0)
+        total[ended[log.src[self.rows[self._by_source]]] & (total < _NOTHING)] = 0.0
         out = np.empty(total.size)
         out[self._by_source] = total
         return out
+
+    def _ended(self, rows: Rows, ticks: Ints, weight: Floats, opened: np.ndarray, change: Floats) -> NDArray[np.bool_]:
+        """Take what agers ended out of the changes (by source and time), and say of which sources something was.
+
+        The weight of an ended record is taken from the change of its source's last passing before that ager: whoever
+        asks after that passing asks after the ager too, as everyone who asks is a passing.
+        """
+        log = self.log
+        touched = np.zeros(int(log.src.max(initial=-1)) + 1, dtype=np.bool_)
+        last = np.flatnonzero(np.append(opened[1:], True))
+        edge = log.edge[log.by_edge.order[last]]
+        tick = first_tick_below(weight[last], rows.ts[last], rows.decay_lambda[edge], rows.floor[edge], ticks)
+        gone = tick < ticks.size
+        if not gone.any():
+            return touched
+        last, edge, when = last[gone], edge[gone], ticks[tick[gone]]
+        src = log.edge_src[edge]
+        before = log.by_src.before(src, when).end - 1
+        days = (log.by_src.known_us[before] - rows.ts[last]) / DAY_US
+        taken = weight[last] * fraction_left(rows.decay_lambda[edge], days, np.exp)
+        np.subtract.at(change, before, taken)
+        touched[src] = True
+        return touched
 
     def _listed(self, params: EdgeParams | None) -> Floats:
         """With every candidate listed: for logs of which some passings have no time."""
@@ -121,10 +126,34 @@ class EdgeLoss:
         return mixed(own, total, self.kept, self.share)
 
     @cached_property
+    def _own_past(self) -> Past:
+        return self.log.by_edge.before(self._edge, self.log.us[self.rows])
+
+    @cached_property
+    def _edge(self) -> Ints:
+        return self.log.edge[self.rows]
+
+    @cached_property
     def _last(self) -> Ints:
-        """Sorted place of the last earlier passing of each passing's own edge; -1 if it is new."""
-        past = self.log.by_edge.before(self.log.edge[self.rows], self.log.us[self.rows])
-        return np.where(past.count > 0, past.end - 1, -1)
+        """Sorted place of the last earlier passing of each passing's own edge; any place if it is new."""
+        return np.maximum(self._own_past.end - 1, 0)
+
+    @cached_property
+    def _unseen(self) -> np.ndarray:
+        return self._own_past.count == 0
+
+    @cached_property
+    def _to_source(self) -> Ints:
+        """Of each passing by source and time, its place by edge and time."""
+        place = np.empty(self.log.us.size, dtype=np.int64)
+        place[self.log.by_edge.order] = np.arange(place.size)
+        return place[self.log.by_src.order]
+
+    @cached_property
+    def _gap_days(self) -> Floats:
+        """From each sorted passing to the one before it, of the same edge or not."""
+        ts = self.log.us[self.log.by_edge.order]
+        return np.maximum(np.diff(ts, prepend=ts[:1]), 0) / DAY_US
 
     @cached_property
     def _by_source(self) -> Ints:

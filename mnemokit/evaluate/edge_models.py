@@ -222,29 +222,40 @@ def sorted_rows(log: PassingLog, params: EdgeParams | None) -> Rows:
     )
 
 
-def weight_of_rows(
-    rows: Rows, ticks: Ints, weight: Floats, row: Ints, edge_rate: Floats, floor: Floats, us: Ints, untimed: np.ndarray
-) -> Floats:
-    """What the weight after a row has faded to at a later instant; 0 if an ager ended the record in between."""
-    gap = np.maximum(us - rows.ts[row], 0)
+@dataclass(frozen=True)
+class Since:
+    """How long ago rows were, as of later instants: what a rule does not change.
+
+    Attributes:
+        days: From the row to the instant; 0 where one of the two has no time.
+        looked: From the row to the last ager in between; 0 where none looked.
+    """
+
+    days: Floats
+    looked: Floats
+
+
+def since(rows: Rows, ticks: Ints, row: Ints, us: Ints, untimed: np.ndarray) -> Since:
+    """How long ago sorted rows were, as of instants."""
     clockless = untimed if rows.untimed is None else untimed | rows.untimed[row]
-    gap = np.where(clockless, 0, gap)
+    then = rows.ts[row]
+    days = np.where(clockless, 0.0, np.maximum(us - then, 0) / DAY_US)
+    if ticks.size == 0:
+        return Since(days, np.zeros(days.size))
     last = last_tick(ticks, us)
-    until = np.where((last >= 0) & ~clockless, ticks[last] - rows.ts[row] if ticks.size else 0, 0)
-    held = weight[row] * fraction_left(edge_rate, np.maximum(until, 0) / DAY_US, np.exp)
-    ended = (until > 0) & (held < floor)
-    return np.where(ended, 0.0, weight[row] * fraction_left(edge_rate, gap / DAY_US, np.exp))
+    looked = np.where((last >= 0) & ~clockless, (ticks[last] - then) / DAY_US, 0.0)
+    return Since(days, np.maximum(looked, 0.0))
+
+
+def weight_left(weight: Floats, gone: Since, rate: Floats, floor: Floats) -> Floats:
+    """What weights have faded to; 0 where an ager ended the record in between."""
+    left = weight * fraction_left(rate, gone.days, np.exp)
+    ended = (weight * fraction_left(rate, gone.looked, np.exp) < floor) & (gone.looked > 0)
+    left[ended] = 0.0
+    return left
 
 
 def _weights_before(log: PassingLog, rows: Rows, ticks: Ints, trajectory: Trajectory, pairs: Pairs) -> Floats:
-    row = log.before(pairs).end - 1
-    return weight_of_rows(
-        rows,
-        ticks,
-        trajectory.weight,
-        row,
-        rows.decay_lambda[pairs.edge],
-        rows.floor[pairs.edge],
-        pairs.us,
-        pairs.untimed,
-    )
+    row, edge = log.before(pairs).end - 1, pairs.edge
+    gone = since(rows, ticks, row, pairs.us, pairs.untimed)
+    return weight_left(trajectory.weight[row], gone, rows.decay_lambda[edge], rows.floor[edge])

@@ -94,9 +94,14 @@ class Past:
 
     def fading(self, values: Floats, per_day: float) -> Floats:
         """Sum of ``value * exp(-per_day * age in days)`` over the known events."""
+        return self.fading_sorted(values[self.events.order], per_day)
+
+    def fading_sorted(self, values: Floats, per_day: float) -> Floats:
+        """As `fading`, of values that are in the events' sorted order already."""
         if per_day == 0 or self.events.order.size == 0:
-            return self.sum(values)
-        return self._faded(values[self.events.order], self.events.known_us, self.events.age_us, self.us, per_day)
+            total = np.concatenate(([0.0], np.cumsum(values)))
+            return total[self.end] - total[self.start]
+        return self._faded(values, self.events.known_us, self.events.age_us, self.us, per_day)
 
     def fading_by_count(self, values: Floats, per_event: float) -> Floats:
         """Sum of ``value * exp(-per_event * events since)`` over the known events; the last one counts in full."""

@@ -97,13 +97,13 @@ def against(table: pl.DataFrame, model: str, metric: str, *, digits: int = 4) ->
 
 
 def to_markdown(frame: pl.DataFrame, *, digits: int = 4) -> str:
-    """A frame as a Markdown table.
+    r"""A frame as a Markdown table.
 
     Example:
         >>> print(to_markdown(pl.DataFrame({"model": ["a|b"], "brier": [0.25]})))
         | model | brier |
         |:---|---:|
-        | a\\|b | 0.2500 |
+        | a\|b | 0.2500 |
     """
     head = "| " + " | ".join(frame.columns) + " |"
     rule = "|" + "|".join("---:" if dtype.is_numeric() else ":---" for dtype in frame.dtypes) + "|"

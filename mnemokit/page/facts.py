@@ -32,7 +32,8 @@ WITH sessions AS (
 SELECT executor_version, coalesce(scope, 'not told') AS scope,
        count(*) FILTER (outcome = 'success') AS s, count(outcome) AS n,
        count(*) FILTER (outcome IS NULL) AS unknown,
-       count(*) FILTER (outcome = 'failure' AND had_error IS NOT TRUE) AS failed_without_error
+       count(*) FILTER (outcome = 'failure' AND had_error IS NOT NULL) AS failed_with_calls,
+       count(*) FILTER (outcome = 'failure' AND NOT had_error) AS failed_without_error
 FROM sessions
 GROUP BY executor_version, scope
 ORDER BY executor_version, scope
@@ -40,9 +41,11 @@ ORDER BY executor_version, scope
 
 _CONFIGURATIONS = """
 WITH sessions AS (
-    SELECT DISTINCT source, session_id, executor_version, scope, meta
+    SELECT source, session_id, executor_version, any_value(scope) AS scope, any_value(meta) AS meta
     FROM turns
-    WHERE meta IS NOT NULL
+    WHERE meta IS NOT NULL AND executor_version IS NOT NULL
+    GROUP BY source, session_id, executor_version
+    HAVING count(DISTINCT meta) = 1
 )
 SELECT executor_version, scope, meta, count(*) AS sessions
 FROM sessions
@@ -145,6 +148,8 @@ def strongest_edges(mem: Memory, mnests: pl.DataFrame, top: int) -> pl.DataFrame
 
 def configurations(metas: pl.DataFrame) -> pl.DataFrame:
     """Settings that differ among the sessions of one version: a version is not one thing then.
+
+    What changes from step to step within a session is no setting, and is left out before.
 
     Args:
         metas: ``executor_version``, ``scope``, ``meta`` (a JSON object or null) and ``sessions``.

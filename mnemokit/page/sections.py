@@ -140,14 +140,16 @@ def _outcomes(facts: Facts, figures: Figures) -> Markup:
             ),
             class_="caution",
         )
+        more = mixed.height - TOP
         body += table(
-            mixed,
-            "Settings with more than one value within a version, and the sessions that had each.",
+            mixed.head(TOP),
+            "Settings with more than one value within a version, and the sessions that had each."
+            + (f" {more:,} more are left out." if more > 0 else ""),
             {"executor_version": "executor version", "setting": "setting", "values": "values"},
         )
-    silent, failed = int(known["failed_without_error"].sum()), int((known["n"] - known["s"]).sum())
+    silent, failed = (int(known[name].sum()) for name in ("failed_without_error", "failed_with_calls"))
     if failed:
-        body += tag("p", f"{silent:,} of the {failed:,} sessions that failed had no failed call.")
+        body += tag("p", f"{silent:,} of the {failed:,} sessions that made calls and failed had no failed call.")
     return body
 
 

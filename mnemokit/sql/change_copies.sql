@@ -3,7 +3,7 @@
 WITH holders AS (
     SELECT touched.change_seq AS seq, bool_or(touched.action = 'resolved') AS met
     FROM change_traces AS touched
-    SEMI JOIN doomed ON doomed.trace_id = touched.trace_id
+    JOIN doomed ON doomed.trace_id = touched.trace_id
     ANTI JOIN about ON about.seq = touched.change_seq
     GROUP BY touched.change_seq
 ),

@@ -8,7 +8,7 @@ WITH known AS (
 )
 SELECT change_id, kind, operation, actor, target_id, session_id, brain_id, conversation_id, user_id, contributor_ids,
        before, after,
-       CASE WHEN judged THEN kept END AS kept,
+       CASE WHEN judged AND state IN ('kept', 'reverted') THEN coalesce(kept, after) END AS kept,
        CASE
            WHEN taken_back THEN 'reverted'
            WHEN judged AND state = 'reverted' THEN 'kept'

@@ -6,7 +6,7 @@ WITH named AS (
 )
 SELECT touched.trace_id
 FROM change_traces AS touched
-SEMI JOIN about ON about.seq = touched.change_seq
+JOIN about ON about.seq = touched.change_seq
 WHERE touched.counts AND touched.action <> 'resolved'
 UNION
 SELECT trace.trace_id

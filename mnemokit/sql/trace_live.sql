@@ -5,7 +5,7 @@ WITH wanted AS (
 latest AS (
     SELECT past.trace_id, max(past.ts) AS ts
     FROM change_traces AS past
-    SEMI JOIN wanted ON wanted.trace_id = past.trace_id
+    JOIN wanted ON wanted.trace_id = past.trace_id
     WHERE past.counts AND past.action <> 'resolved'
     GROUP BY past.trace_id
 )
@@ -13,6 +13,6 @@ SELECT trace.trace_id, trace.brain_id, trace.type, trace.scope, trace.content, t
        trace.metadata, trace.parents, trace.ts_created, trace.ts_updated, trace.untimed, trace.seq,
        coalesce(latest.ts, trace.ts_updated) AS ts_state
 FROM traces AS trace
-SEMI JOIN wanted ON wanted.trace_id = trace.trace_id
+JOIN wanted ON wanted.trace_id = trace.trace_id
 LEFT JOIN latest ON latest.trace_id = trace.trace_id
 ORDER BY trace.seq;

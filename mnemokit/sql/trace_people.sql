@@ -8,7 +8,7 @@ WITH wrote AS (
 people AS (
     SELECT unnest(list_append(contributor_ids, user_id)) AS person
     FROM session_changes
-    SEMI JOIN wrote ON wrote.change_seq = session_changes.seq
+    JOIN wrote ON wrote.change_seq = session_changes.seq
     WHERE state IN ('applied', 'kept')
 )
 SELECT DISTINCT person

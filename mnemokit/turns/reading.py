@@ -188,13 +188,13 @@ def find_files(path_or_glob: PathLike | Sequence[PathLike]) -> list[tuple[Path, 
         if path.is_file():
             found.setdefault(path, path.parent)
         elif path.is_dir():
-            for file in sorted(path.rglob("*"), key=_natural):
+            for file in sorted(path.rglob("*"), key=natural_order):
                 if file.is_file() and not _is_aside(file.relative_to(path)):
                     found.setdefault(file, path)
         else:
             start = _fixed_part(str(path))
             pattern = path.relative_to(start)
-            for match in sorted(start.glob(str(pattern)), key=_natural):
+            for match in sorted(start.glob(str(pattern)), key=natural_order):
                 if match.is_file():
                     found.setdefault(match, start)
     if not found:
@@ -202,7 +202,7 @@ def find_files(path_or_glob: PathLike | Sequence[PathLike]) -> list[tuple[Path, 
     return list(found.items())
 
 
-def _natural(path: PathLike) -> list[tuple[int, str]]:
+def natural_order(path: PathLike) -> list[tuple[int, str]]:
     """Order in which trial_2 comes before trial_10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,18})", str(path))]
 

@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterator
 
+from mnemokit.turns.fields import as_list, as_obj
+
 MIN_TEXT_CHARS = 2
 """A single character occurs by chance in arguments and results alike; it is no evidence of a flow."""
 
@@ -64,7 +66,6 @@ def _atoms(value: object) -> Iterator[str]:
         elif isinstance(item, (int, float)):
             if abs(item) >= MIN_NUMBER:
                 yield repr(item)
-        elif isinstance(item, dict):
-            waiting.extend(item.values())  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(item, (list, tuple)):
-            waiting.extend(item)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            waiting.extend((as_obj(item) or {}).values())
+            waiting.extend(as_list(item))

@@ -91,7 +91,7 @@ def _row(
     rates: list[float] = []
     for name in (a, b):
         mine = attempts.filter(group=name)
-        tasks = mine.group_by("task").agg(n=pl.len(), good=pl.col("good").sum())
+        tasks = mine.group_by("task").agg(n=pl.len(), good=pl.col("good").sum()).sort("task")
         n = tasks.height
         rate = float(mine["good"].to_numpy().mean()) if n else 0.0
         notes = float(mine["notes"].to_numpy().mean()) if n else 0.0

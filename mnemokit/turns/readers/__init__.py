@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -56,9 +57,12 @@ def all_readers() -> dict[str, Reader]:
     """
     found: dict[str, Reader] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
-        loaded = point.load()
-        reader: Reader = loaded() if isinstance(loaded, type) else loaded
-        found[reader.name] = reader
+        try:
+            loaded = point.load()
+            reader: Reader = loaded() if isinstance(loaded, type) else loaded
+            found[reader.name] = reader
+        except (ImportError, AttributeError, TypeError) as error:
+            warnings.warn(f"the reader {point.name!r} ({point.value}) cannot be loaded: {error}", stacklevel=2)
     for reader in _OWN:
         found.setdefault(reader.name, reader)
     return found

@@ -1,6 +1,6 @@
 """Run an Inspect evaluation offline with a scripted model, and keep its log as an archive and as JSON.
 
-    uv run --no-project --with "inspect-ai==0.3.285" python make_sample.py
+    uv run --group samples python tests/data/traces/inspect_eval/make_sample.py
 
 Two samples, one of them right: parallel calls, a failing tool, and a sample without any call.
 """
@@ -109,4 +109,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)

@@ -1,6 +1,6 @@
 """Run a LangGraph agent offline with a scripted model, and keep the runs that the LangSmith client sends.
 
-    uv run --no-project --with "langsmith==0.15.1" --with "langgraph==1.2.24" python make_sample.py
+    uv run --group samples python tests/data/traces/langsmith/make_sample.py
 
 A server on this machine takes the client's requests; each run is what it posted, with what it patched later. Two
 threads: one with parallel calls and a failing tool, one without any tool.
@@ -109,4 +109,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "runs.jsonl"))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("runs.jsonl"))

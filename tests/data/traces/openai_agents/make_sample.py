@@ -1,6 +1,6 @@
 """Run the OpenAI Agents SDK offline with a scripted model and keep what its exporter would send.
 
-    uv run --no-project --with "openai-agents==0.24.0" python make_sample.py
+    uv run --group samples python tests/data/traces/openai_agents/make_sample.py
 
 Two sessions: one with parallel calls, a failing tool and a hand-off, one without any tool.
 """
@@ -116,4 +116,4 @@ async def main(path):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "trace.jsonl")))
+    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("trace.jsonl")))

@@ -1,7 +1,6 @@
 """Run a LangGraph agent offline with a scripted model, and keep its OpenInference spans as OTLP JSON lines.
 
-    uv run --no-project --with "langgraph==1.2.24" --with "openinference-instrumentation-langchain==0.1.80" \
-        --with "opentelemetry-sdk==1.45.2" --with "opentelemetry-exporter-otlp-json-file==0.66b1" python make_sample.py
+    uv run --group samples python tests/data/traces/openinference/make_sample.py
 
 Two sessions: one with parallel calls and a failing tool, one without any tool.
 """
@@ -92,4 +91,4 @@ def without_traceback(line):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "spans.jsonl"))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("spans.jsonl"))

@@ -1,7 +1,6 @@
 """Run a Pydantic AI agent offline with a scripted model, and keep its OpenTelemetry GenAI spans as OTLP JSON lines.
 
-    uv run --no-project --with "pydantic-ai-slim==2.68.0" --with "opentelemetry-sdk==1.45.2" \
-        --with "opentelemetry-exporter-otlp-json-file==0.66b1" python make_sample.py
+    uv run --group samples python tests/data/traces/otlp_genai/make_sample.py
 
 Two conversations: one with parallel calls, a failing tool and a second request, one without any tool. `sdk.jsonl`
 holds the same spans as the Python SDK's own `to_json` writes them.
@@ -100,4 +99,4 @@ def otlp_spans(value):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "spans.jsonl"))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("spans.jsonl"))

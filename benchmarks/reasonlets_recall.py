@@ -1,0 +1,138 @@
+"""Recall over 100,000 questions and a million runs: milliseconds a query, and hit@10 beside a plain BM25 library.
+
+    .venv/bin/python benchmarks/reasonlets_recall.py [QUESTIONS] [RUNS]
+
+A query is a question of the set with some words lost, two foreign words added and the order gone; a hit is that
+question among the first ten. The library (bm25s) gets the same terms, k1 and b. With weight 0 both rank by similarity
+alone; with weight 1 the rate has its say, and hit@10 is expected to be another.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import polars as pl
+from common import emit, timed
+from reasonlets_made import BEGIN, GRAPH, INSTANT, runs
+
+import mnemokit as mk
+from mnemokit import run_counts
+from mnemokit.store import fetch, lend
+from mnemokit.tokens import tokens
+
+VOCABULARY = 30_000
+QUERIES = 200
+
+
+def made_questions(n: int, rng: np.random.Generator) -> list[list[str]]:
+    """Questions of 5 to 15 words, drawn as words of a language are: the commonest ones are in most questions."""
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = np.unique(["".join(rng.choice(letters, rng.integers(3, 10))) for _ in range(VOCABULARY)])
+    rng.shuffle(words)
+    share = 1 / (np.arange(len(words)) + 2.7)
+    drawn = rng.choice(words, size=(n, 15), p=share / share.sum())
+    return [list(row[:length]) for row, length in zip(drawn, rng.integers(5, 16, n), strict=True)]
+
+
+def made_queries(questions: list[list[str]], rng: np.random.Generator) -> list[tuple[int, str]]:
+    """(number of the question meant, query)."""
+    made = []
+    for meant in rng.integers(0, len(questions), QUERIES):
+        words = questions[meant]
+        kept = [word for word in words if rng.random() < 0.6] or words[:1]
+        foreign = questions[rng.integers(0, len(questions))][:2]
+        made.append((int(meant), " ".join(rng.permutation(kept + foreign))))
+    return made
+
+
+def fill(mem: mk.memory.Memory, questions: list[list[str]], many: int) -> list[str]:
+    """Capture the questions in batches, put the runs beside them; returns the reasonlet_ids."""
+    ids = []
+    for first in range(0, len(questions), 20_000):
+        part = questions[first : first + 20_000]
+        batch = pl.DataFrame({"question": [" ".join(words) for words in part]}).with_columns(
+            scope=pl.lit("shop"),
+            graph=pl.lit(GRAPH.text),
+            ts=pl.lit(BEGIN).cast(INSTANT) + pl.duration(seconds=pl.int_range(pl.len())),
+        )
+        ids += mem.reasonlets.capture_many(batch)["reasonlet_id"].to_list()
+
+    def work(con):
+        reasonlets = fetch(con, "SELECT reasonlet_id, seq FROM reasonlets ORDER BY seq")
+        more = runs(reasonlets, many - len(questions)).with_columns(pl.col("seq") + 10_000_000)
+        with lend(con, made=more):
+            con.execute("INSERT INTO runs BY NAME SELECT * FROM made")
+        run_counts.count_anew(con, reasonlets)
+        con.execute("UPDATE counters SET next_free = 1000000000 WHERE name = 'seq'")
+
+    mem._store.write(work)
+    return ids
+
+
+def milliseconds(mem: mk.memory.Memory, queries: list[tuple[int, str]], **settings: object) -> list[float]:
+    """How long each query took."""
+    mem.reasonlets.recall(queries[0][1], scope="shop", **settings)
+    took = []
+    for _, query in queries:
+        started = time.perf_counter()
+        mem.reasonlets.recall(query, scope="shop", **settings)
+        took.append((time.perf_counter() - started) * 1e3)
+    return sorted(took)
+
+
+def hits(mem: mk.memory.Memory, ids: list[str], queries: list[tuple[int, str]], weight: float) -> float:
+    """Share of queries whose question is among the first ten."""
+    found = 0
+    for meant, query in queries:
+        shown = mem.reasonlets.recall(query, scope="shop", weight=weight, log=False)
+        found += ids[meant] in shown["reasonlet_id"].to_list()
+    return found / len(queries)
+
+
+def library_hits(questions: list[list[str]], queries: list[tuple[int, str]]) -> tuple[float, float, float]:
+    """(hit@10, seconds to index, milliseconds a query) of bm25s."""
+    library = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    _, indexing = timed(lambda: library.index([tokens(" ".join(words)) for words in questions], show_progress=False))
+    found, started = 0, time.perf_counter()
+    for meant, query in queries:
+        documents, _ = library.retrieve([tokens(query)], k=10, show_progress=False)
+        found += meant in documents[0]
+    return found / len(queries), indexing, (time.perf_counter() - started) / len(queries) * 1e3
+
+
+def main() -> None:
+    size, many = (int(given) for given in (sys.argv[1:] or ["100000", "1000000"]))
+    rng = np.random.default_rng(1)
+    questions = made_questions(size, rng)
+    queries = made_queries(questions, rng)
+    with tempfile.TemporaryDirectory() as folder, mk.open(Path(folder) / "memory.duckdb") as mem:
+        ids, indexing = timed(lambda: fill(mem, questions, many))
+        quiet = milliseconds(mem, queries, log=False)
+        logged = milliseconds(mem, queries)
+        library, library_indexing, library_ms = library_hits(questions, queries)
+        emit(
+            "reasonlets_recall",
+            questions=size,
+            runs=many,
+            queries=len(queries),
+            fill_seconds=indexing,
+            median_ms=statistics.median(quiet),
+            p95_ms=quiet[int(0.95 * len(quiet))],
+            median_ms_logged=statistics.median(logged),
+            p95_ms_logged=logged[int(0.95 * len(logged))],
+            hit_at_10=hits(mem, ids, queries, 0.0),
+            hit_at_10_with_rate=hits(mem, ids, queries, 1.0),
+            library_hit_at_10=library,
+            library_ms=library_ms,
+            library_index_seconds=library_indexing,
+        )
+
+
+if __name__ == "__main__":
+    main()
