@@ -27,7 +27,7 @@ type: .venv/test  ## Types of mnemokit, strict
 
 notebooks: .venv/test  ## Write the notebooks anew from their scripts, run them, keep the outputs
 	$(RUN) jupytext --sync notebooks/*.py
-	$(RUN) jupyter nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 bench: .venv/test  ## Every benchmark; each prints one JSON line
 	@for script in benchmarks/bench_*.py; do $(RUN) --all-extras --group compare python $$script || exit 1; done

@@ -53,7 +53,7 @@ def runs(n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         session_id=pl.format("session-{}", pl.int_range(pl.len()) // 10),
     )
     number = np.arange(50_000)
-    parent = np.where(rng.random(50_000) < 0.9, (rng.random(50_000) * number).astype(np.int64), -1)
+    parent = np.where((rng.random(50_000) < 0.9) & (number > 0), (rng.random(50_000) * number).astype(np.int64), -1)
     reasonlets = pl.DataFrame({"number": number, "parent": parent}).select(
         reasonlet_id=pl.format("rl-{}", "number"),
         parent_id=pl.when(pl.col("parent") >= 0).then(pl.format("rl-{}", "parent")),

@@ -8,7 +8,9 @@ One line of JSON per question. ``ratio`` is against the barest DuckDB statement 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -86,13 +88,17 @@ def ask(mem: mk.Memory, total: int) -> None:
     opened, seconds = timed(mem.changes.recover)
     emit("changes_recovery_of_nothing", changes=total, settled=opened.height, seconds=seconds)
 
+    cpu = time.process_time()
     receipt, seconds = timed(lambda: mem.changes.forget_user("the visitor"))
+    cpu = time.process_time() - cpu
     emit(
         "changes_forget_user",
         changes=total,
         blanked=receipt.changes,
         traces=receipt.traces,
         seconds=seconds,
+        cpu_seconds=cpu,
+        load=os.getloadavg()[0],
         wanted_seconds=2.0,
     )
     audit, seconds = timed(mem.changes.audit)

@@ -56,7 +56,8 @@ def filled(frame: pl.DataFrame) -> Store:
         with lend(con, ready=frame):
             con.execute("INSERT INTO mnests BY NAME SELECT * FROM ready")
             con.execute(
-                "INSERT INTO edges BY NAME SELECT edge_no, src_executor, src_version, dst_executor, dst_version FROM ready"
+                "INSERT INTO edges BY NAME "
+                "SELECT edge_no, src_executor, src_version, dst_executor, dst_version FROM ready"
             )
             con.execute("INSERT INTO mnest_lives SELECT mnest_no, mnest_id, edge_no, mnest_no FROM ready")
 

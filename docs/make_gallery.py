@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import altair as alt
+import polars as pl
 
 import mnemokit as mk
 from mnemokit import charts
@@ -78,7 +79,7 @@ def ager_nights(mem: mk.Memory) -> charts.Drawing:
 
 
 def change_timeline(mem: mk.Memory) -> charts.Drawing:
-    """A made week of memory writes, one of them reverted, and a visitor forgotten at its end."""
+    """A made week: one write reverted, and a visitor forgotten at its end, with every summary that he is in."""
     start, hours = datetime(2025, 8, 4, 9, tzinfo=UTC), timedelta(hours=1)
     for day in range(7):
         with mem.session(f"day {day}", user_id="ada", brain_id="house") as session:
@@ -92,6 +93,25 @@ def change_timeline(mem: mk.Memory) -> charts.Drawing:
     return mk.charts.change_timeline(mem)
 
 
+def differences(mem: mk.Memory) -> charts.Drawing:
+    """The two versions compared, session by session: the list starts with what many sessions support."""
+    versions = mk.evaluate.compare(mem, by="executor_version")
+    return mk.charts.differences(versions.edges(), names=("gpt-4.1", "fine-tuned"), top=15)
+
+
+def scores(mem: mk.Memory) -> charts.Drawing:
+    """Which executor comes next? As probabilities the weights do badly on this short log, and are shown doing so."""
+    table = mk.evaluate.score(mem, "next_executor", versions="collapsed")
+    return mk.charts.scores(table.filter(pl.col("metric").is_in(["log_loss", "hit@1"])))
+
+
+def calibration(mem: mk.Memory) -> charts.Drawing:
+    """Another log, with more runs a procedure: Auto-GPT-Benchmarks, scored from 17 August 2023 on."""
+    mem.replay(mk.datasets.agb())
+    made = mk.evaluate.predictions(mem, "runs", since="2023-08-17T00:00Z", until="2024-01-01T00:00Z")
+    return mk.charts.calibration(made.bins(10).filter(pl.col("model").is_in(["rank_rule", "run_half_life"])))
+
+
 PICTURES: tuple[Callable[[mk.Memory], charts.Drawing], ...] = (
     edge_weights,
     edge_weights_by_version,
@@ -102,8 +122,11 @@ PICTURES: tuple[Callable[[mk.Memory], charts.Drawing], ...] = (
     outcomes,
     tool_errors,
     walk_paths,
-    change_timeline,
     ager_nights,
+    change_timeline,
+    differences,
+    scores,
+    calibration,
 )
 
 HEAD = """# Charts
@@ -111,8 +134,9 @@ HEAD = """# Charts
 <!-- Written by docs/make_gallery.py; `make docs` writes it anew. -->
 
 Each chart is a function from a frame (or a memory) to an Altair chart. It asks one question in its title, says below it
-how to read it and what was left out, and needs no network: in a notebook it is shown as it is, and
-`mk.charts.save(chart, "chart.html")` (also `.png`, `.svg`) writes a file that opens anywhere.
+how to read it and what was left out, and needs no network: `mk.charts.save(chart, "chart.html")` (also `.png`, `.svg`)
+writes a file that opens anywhere, and after `mk.charts.use_in_notebook()` a notebook shows it as an interactive chart
+and as a picture (Altair's own default loads its program from the network).
 
 Weights and rates are drawn with Vega's named ramps (heatmap: yellow-green-blue; diverging: orange-blue), names with
 Okabe and Ito's colours; both are told apart with every common form of colour blindness, and an Altair theme may replace
@@ -121,8 +145,11 @@ the ramps. Times are UTC. Limits are in the docstrings; what is beyond them is n
 The code under each question draws the picture; `mem` is a memory with the bundled log in it:
 
 ```python
-import mnemokit as mk
 from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+import mnemokit as mk
 
 mem = mk.open()
 mem.replay(mk.datasets.tau2())

@@ -75,7 +75,14 @@ def _blank_copies(con: Connection, doomed: pl.DataFrame) -> int:
                     "UPDATE session_changes SET before = copies.before, after = copies.after, kept = copies.kept "
                     "FROM copies WHERE copies.seq = session_changes.seq"
                 )
-        con.execute(query("trace_blank"))
+        blanked = fetch(con, query("trace_to_blank"))
+        with lend(con, blanked=blanked):
+            # What stays of a row is written anew: cheaper than an update, which would carry the old words along.
+            con.execute("DELETE FROM change_traces WHERE seq IN (SELECT seq FROM blanked)")
+            con.execute(
+                "INSERT INTO change_traces (change_seq, trace_id, move, action, counts, forgotten, present, ts, seq) "
+                "SELECT change_seq, trace_id, move, action, FALSE, TRUE, FALSE, ts, seq FROM blanked ORDER BY seq"
+            )
         con.execute("DELETE FROM traces WHERE trace_id IN (SELECT trace_id FROM doomed)")
     return copies.height
 

@@ -44,7 +44,7 @@ class WordLlamaEmbedder:
     def __init__(self) -> None:
         """Load the weights from the package's own folder; downloads are switched off."""
         try:
-            import wordllama  # noqa: PLC0415 - an optional extra
+            import wordllama
         except ImportError as error:
             raise MissingExtra(
                 "WordLlamaEmbedder needs the package wordllama; install mnemokit with its extra: mnemokit[embed]"

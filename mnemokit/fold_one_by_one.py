@@ -71,12 +71,12 @@ def fact_of(row: Row, params: EdgeParams) -> Fact:
         old_state=row.get("old_state"),
         new_state=row.get("new_state"),
         promoted_to=detail.get("dst_version"),
-        imported=_imported(row, detail) if kind == "import" else None,
+        imported=_imported(row, detail, params) if kind == "import" else None,
         mnest_no=row.get("mnest_no"),
     )
 
 
-def _imported(row: Row, detail: Row) -> Record:
+def _imported(row: Row, detail: Row, params: EdgeParams) -> Record:
     """The record that an import brings; its detail tells what the fact's own columns do not."""
     return Record(
         life=0,
@@ -87,9 +87,9 @@ def _imported(row: Row, detail: Row) -> Record:
         ts_first=to_us(as_utc(detail["ts_first"])),
         ts_last=row["ts_us"],
         ts_used=to_us(as_utc(detail["ts_used"])),
-        decay_lambda=row["decay_lambda"],
-        tags=tuple(row["tags"] or ()),
-        desired_sig=row["desired_sig"],
+        decay_lambda=row.get("decay_lambda", params.decay_lambda),
+        tags=tuple(row.get("tags") or ()),
+        desired_sig=row.get("desired_sig"),
         untimed=False,
     )
 

@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
 import polars as pl
 import rfc8785
 
 from mnemokit.errors import InvalidInput
-
-Item = Mapping[str, object]
-Graph = Mapping[str, object]
-"""``{"nodes": [...], "edges": [...], "properties": {...}}``; a missing part is empty."""
-
-MAX_INTEGER = 2**53 - 1
-"""The largest integer that JSON numbers carry exactly."""
+from mnemokit.graph_parts import (
+    MAX_INTEGER,
+    Graph,
+    Item,
+    Items,
+    check_ends,
+    explain_items,
+    parts_of,
+    parts_of_text,
+    refuse_foreign,
+)
 
 DIFF_SCHEMA: dict[str, pl.DataType] = {
     "part": pl.String(),
@@ -67,14 +69,14 @@ def canonical(graph: Graph | str) -> Content:
         >>> canonical(one).text
         '{"edges":[{"dst":"b","src":"a"}],"nodes":[{"id":"a"},{"id":"b","retries":1}],"properties":{}}'
     """
-    nodes, edges, properties = _parts_of_text(graph) if isinstance(graph, str) else _parts(graph)
-    _check_ends(nodes, edges)
+    nodes, edges, properties = parts_of_text(graph) if isinstance(graph, str) else parts_of(graph)
+    check_ends(nodes, edges)
     items = [*nodes, *edges, properties]
     try:
         texts = _item_texts(items)
         return assemble(texts[: len(nodes)], texts[len(nodes) : -1], texts[-1])
     except (UnicodeEncodeError, rfc8785.CanonicalizationError, RecursionError):
-        _explain_items(items, len(nodes), len(edges))
+        explain_items(items, len(nodes), len(edges))
         raise
 
 
@@ -178,7 +180,7 @@ def diff(before: Graph | str, after: Graph | str) -> pl.DataFrame:
         >>> diff(one, two).select("part", "change", "key").rows()
         [('node', 'changed', 'a'), ('node', 'added', 'b')]
     """
-    sides = [_parts(from_text(canonical(graph).text)) for graph in (before, after)]
+    sides = [parts_of(from_text(canonical(graph).text)) for graph in (before, after)]
     rows: list[tuple[str, str, str, str | None, str | None]] = []
     for part, key_of, items in (
         ("node", _node_key, [side[0] for side in sides]),
@@ -203,136 +205,18 @@ def canonical_json(value: object, place: str) -> str:
         >>> canonical_json({"b": 1.0, "a": None}, "provenance")
         '{"a":null,"b":1}'
     """
-    _refuse_foreign(value, place, "")
+    refuse_foreign(value, place)
     return _dumps(value)
 
 
-# The parts of a graph ---------------------------------------------------------------------------------------------
+# Canonical texts ----------------------------------------------------------------------------------------------------
 
-_PARTS = ("nodes", "edges", "properties")
 _SCALARS = frozenset[type]({str, bool, type(None), int})
-_SPACED_COLON = re.compile(r'"\s+:')
 _BETWEEN = "\x1e"
 _BETWEEN_TEXT = ',"\\u001e",'
 _encode = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 ).encode
-
-
-Items = list[dict[str, object]]
-
-
-def _parts_of_text(text: str) -> tuple[Items, Items, dict[str, object]]:
-    """The parts of a graph given as JSON text, in which no object may name anything twice."""
-    parts = _parts(_parsed(text, None))
-    # Looking for repeated names object by object is slow; where every name in the text can be counted, none was lost.
-    named = sum(map(len, chain(parts[0], parts[1]))) + len(parts[2])
-    certain = "\\" not in text and _SPACED_COLON.search(text) is None
-    if certain and text.count('":') == named + sum(f'"{part}":' in text for part in _PARTS):
-        return parts
-    return _parts(_parsed(text, _unique_names))
-
-
-def _parsed(text: str, hook: Callable[[list[tuple[str, object]]], dict[str, object]] | None) -> Graph:
-    try:
-        graph = json.loads(text, object_pairs_hook=hook)
-    except InvalidInput:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the graph's text is no JSON that can be read ({error}); nothing was written") from None
-    return cast("Graph", graph)
-
-
-def _unique_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        name = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InvalidInput(f"the graph's text names {name!r} twice in one object; nothing was written")
-    return found
-
-
-def _stored_number(digits: str) -> int | float:
-    number = int(digits)
-    return number if -MAX_INTEGER <= number <= MAX_INTEGER else float(digits)
-
-
-def _parts(graph: Graph) -> tuple[Items, Items, dict[str, object]]:
-    if not isinstance(graph, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may not check types
-        raise InvalidInput(
-            f'a graph is {{"nodes": [...], "edges": [...], "properties": {{...}}}}, not {type(graph).__name__}; '
-            "nothing was written"
-        )
-    if not graph.keys() <= set(_PARTS):
-        unknown = next(name for name in graph if name not in _PARTS)
-        raise InvalidInput(
-            f"a graph has nodes, edges and properties, not {unknown!r}; put it under properties; nothing was written"
-        )
-    properties = graph.get("properties")
-    if properties is None:
-        properties = {}
-    if not isinstance(properties, Mapping):
-        raise InvalidInput(
-            f"the graph's properties must be a mapping, not {type(properties).__name__}; nothing was written"
-        )
-    return _items(graph, "nodes"), _items(graph, "edges"), dict(cast("Item", properties))
-
-
-def _items(graph: Graph, part: str) -> Items:
-    items = graph.get(part)
-    if items is None:
-        return []
-    if not isinstance(items, Sequence) or isinstance(items, str):
-        raise InvalidInput(f"the graph's {part} must be a list, not {type(items).__name__}; nothing was written")
-    if isinstance(items, list) and set(map(type, cast("list[object]", items))) <= {dict}:
-        return cast("Items", items)
-    found: Items = []
-    for place, item in enumerate(cast("Sequence[object]", items)):
-        if not isinstance(item, Mapping):
-            raise InvalidInput(f"{part}[{place}] must be a mapping, not {type(item).__name__}; nothing was written")
-        found.append(dict(cast("Item", item)))
-    return found
-
-
-def _check_ends(nodes: Items, edges: Items) -> None:
-    try:
-        ids = [node["id"] for node in nodes]
-        ends = [edge["src"] for edge in edges] + [edge["dst"] for edge in edges]
-        known = set(ids)
-        good = len(known) == len(ids) and known.issuperset(ends) and set(map(type, chain(ids, ends))) <= {str}
-    except (KeyError, TypeError):
-        good = False
-    if not good:
-        _explain_ends(nodes, edges)
-
-
-def _explain_ends(nodes: Items, edges: Items) -> None:
-    """Raise what is wrong with ids and ends; return if they are only unusual (numbers as ids)."""
-    known: set[object] = set()
-    for place, node in enumerate(nodes):
-        if "id" not in node:
-            raise InvalidInput(f"nodes[{place}] has no id; nothing was written")
-        name = _end(node["id"], f"nodes[{place}].id")
-        if name in known:
-            raise InvalidInput(f"two nodes have the id {name!r}; node ids must be unique; nothing was written")
-        known.add(name)
-    for place, edge in enumerate(edges):
-        for side in ("src", "dst"):
-            if side not in edge:
-                raise InvalidInput(f"edges[{place}] has no {side}; nothing was written")
-            name = _end(edge[side], f"edges[{place}].{side}")
-            if name not in known:
-                raise InvalidInput(
-                    f"edges[{place}] has {side} {name!r}, and there is no node of that id; nothing was written"
-                )
-
-
-def _end(value: object, place: str) -> str | int | float:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise InvalidInput(f"{place} must be a text or a number, not {value!r}; nothing was written")
-    return value
-
-
-# Canonical texts ----------------------------------------------------------------------------------------------------
 
 
 def _item_texts(items: Items) -> list[str]:
@@ -373,61 +257,9 @@ def _dumps(value: object) -> str:
     return rfc8785.dumps(cast("dict[str, object]", value)).decode()  # pyright: ignore[reportArgumentType]
 
 
-def _explain_items(items: Items, nodes: int, edges: int) -> None:
-    """Raise what is wrong with items that cannot be written as RFC 8785 text."""
-    for place, item in enumerate(items):
-        try:
-            _refuse_foreign(item, _owner(place, item, nodes, edges), "")
-        except RecursionError:
-            raise InvalidInput(
-                f"{_owner(place, item, nodes, edges)} is nested too deep to be kept; nothing was written"
-            ) from None
-
-
-def _owner(place: int, item: dict[str, object], nodes: int, edges: int) -> str:
-    if place < nodes:
-        return f"node {item['id']!r}"
-    if place < nodes + edges:
-        return f"edge {item['src']!r} -> {item['dst']!r}"
-    return "the graph's properties"
-
-
-def _refuse_foreign(value: object, owner: str, path: str) -> None:
-    """Raise for what JSON cannot carry faithfully, naming where it is."""
-    match value:
-        case None | bool():
-            return
-        case str():
-            _refuse_surrogates(value, owner, path)
-        case int():
-            if not -MAX_INTEGER <= value <= MAX_INTEGER:
-                _refuse(owner, path, f"is the integer {value:.6g}, and JSON carries integers only below 2^53")
-        case float():
-            if not math.isfinite(value):
-                _refuse(owner, path, f"is {value!r}, and JSON has no such number")
-        case Mapping():
-            for name, inner in cast("Mapping[object, object]", value).items():
-                if not isinstance(name, str):
-                    _refuse(owner, path, f"has the name {name!r}, and JSON names are texts")
-                _refuse_surrogates(name, owner, f"{path}.{name!a}" if path else ascii(name))
-                _refuse_foreign(inner, owner, f"{path}.{name}" if path else name)
-        case list() | tuple():
-            for position, inner in enumerate(cast("Sequence[object]", value)):
-                _refuse_foreign(inner, owner, f"{path}[{position}]")
-        case _:
-            _refuse(owner, path, f"is of type {type(value).__name__}, which JSON does not know")
-
-
-def _refuse_surrogates(text: str, owner: str, path: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        _refuse(owner, path, f"is {text!a}, which holds a lone surrogate and is no Unicode text")
-
-
-def _refuse(owner: str, path: str, why: str) -> NoReturn:
-    where = f"{owner}: property {path}" if path else owner
-    raise InvalidInput(f"{where} {why}; nothing was written")
+def _stored_number(digits: str) -> int | float:
+    number = int(digits)
+    return number if -MAX_INTEGER <= number <= MAX_INTEGER else float(digits)
 
 
 # Plain graphs in bulk -----------------------------------------------------------------------------------------------

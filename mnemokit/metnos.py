@@ -16,13 +16,13 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from mnemokit import mnest_bulk as bulk
 from mnemokit import mnest_tables as tables
 from mnemokit.edge_fold import fold_edges
 from mnemokit.edge_keys import KEYS, number_keys, pair_numbers
 from mnemokit.fold_frames import EDGES, INSTANT, Schema
 from mnemokit.instants import to_us
 from mnemokit.metnos_file import MetnosFile, StoredEvent, StoredMnest, Unusable, read_metnos
+from mnemokit.mnest_apply import apply
 from mnemokit.records import EdgeParams, MnestState, params_to_json
 from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
 
@@ -273,9 +273,10 @@ def _write_facts(con: Connection, params: EdgeParams, frame: pl.DataFrame, night
         tables.number_edges(con, promoted)
     logged = pl.col("kind") == "logged"
     facts = frame.filter(~logged).select(pl.col(name).cast(dtype) for name, dtype in tables.HISTORY.items())
-    bulk.apply(con, params, facts, nights["ts_ager"].to_list(), kind="import")
-    with lend(con, lent_events=frame.filter(logged).with_columns(delta=pl.lit(None), weight=pl.lit(None))):
-        con.execute(query("mnest_insert_events"))
+    apply(con, params, facts, nights["ts_ager"].to_list(), kind="import")
+    columns = [name for name in tables.HISTORY if name in frame.columns]
+    with lend(con, lent_events=frame.filter(logged).select(columns)):
+        con.execute("INSERT INTO edge_events BY NAME SELECT * FROM lent_events")
     with lend(con, lent_lives=named):
         lost = fetch(con, query("metnos_lost_ids"))
         con.execute(query("metnos_forget_lost_ids"))

@@ -13,7 +13,6 @@ from datetime import datetime
 
 import polars as pl
 
-from mnemokit import mnest_bulk as bulk
 from mnemokit import mnest_tables as tables
 from mnemokit.ageing import age
 from mnemokit.edge_life import Fact, Pair, Record
@@ -21,6 +20,7 @@ from mnemokit.edge_weights import floor_of
 from mnemokit.errors import Conflict, NotFound
 from mnemokit.fold_frames import INSTANT
 from mnemokit.instants import MICROSECOND, to_us
+from mnemokit.mnest_apply import apply
 from mnemokit.mnest_reads import mnests_at
 from mnemokit.reasonlet_keys import known_result
 from mnemokit.records import AgerStats, EdgeParams, MnestState, params_to_json
@@ -176,8 +176,8 @@ def _pass_late(con: Connection, params: EdgeParams, given: Passing) -> str:
             "turn_id": pl.Series([given.turn_id], dtype=pl.String),
         }
     )
-    life = bulk.ingest(con, params, frame).outcomes["mnest_id"].item()
-    return _standing_id(con, life)
+    facts = frame.with_columns(edge_no=tables.number_edges(con, frame)).drop(tables.KEYS)
+    return _standing_id(con, apply(con, params, facts, tell=True).told["mnest_id"].item())
 
 
 def _standing_id(con: Connection, mnest_id: str) -> str:
@@ -229,7 +229,7 @@ def act(con: Connection, params: EdgeParams, given: Act) -> None:
         ],
         schema_overrides={name: tables.HISTORY[name] for name in ("edge_no", "mnest_no", "ts", "detail", "reason")},
     )
-    refusal = bulk.apply(con, params, facts).outcomes["refusal"].item()
+    refusal = apply(con, params, facts, tell=True).told["refusal"].item()
     if refusal is not None:
         raise Conflict(f"{given.mnest_id}: {refusal}; nothing was written")
 
@@ -258,8 +258,7 @@ def supersede_version(
         detail=pl.lit(json.dumps({"executor": executor, "superseded_by": new})),
         decay_lambda=pl.lit(None, pl.Float64()),
     )
-    done = bulk.apply(con, params, facts).outcomes
-    return int(done["refusal"].null_count())
+    return int(apply(con, params, facts, tell=True).told["refusal"].null_count())
 
 
 def _record_then(con: Connection, params: EdgeParams, given: Act) -> dict[str, str]:
@@ -303,7 +302,7 @@ def run_ager(con: Connection, params: EdgeParams, now: datetime) -> AgerStats:
         return AgerStats(**_outlook(con, params, now))
     horizon = con.execute(query("mnest_horizon")).fetchall()[0][0]
     before = mnests_at(con, params, now - MICROSECOND) if horizon is not None and horizon >= now else None
-    nights = bulk.apply(con, params, pl.DataFrame(schema=tables.HISTORY), [now], kind="explicit").nights
+    nights = apply(con, params, pl.DataFrame(schema=tables.HISTORY), [now], kind="explicit").nights
     if before is None:
         stats = AgerStats(**nights.drop("ts_ager").row(0, named=True), **_outlook(con, params, now))
     else:

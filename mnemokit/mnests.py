@@ -94,7 +94,7 @@ class Mnests(MnestViews):
             ...     day = "2025-08-01T00:00:00+00:00"
             ...     edge = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at=day)
             ...     same = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at=day)
-            ...     edge == same, mem.mnests.get(edge).weight
+            ...     edge == same, round(mem.mnests.get(edge).weight, 9)
             (True, 0.45)
         """
         params = self._store.edge_params

@@ -88,6 +88,17 @@ pl.concat(
 ).pivot("at", index=["src_executor", "dst_executor", "state"], values="weight_at")
 
 # %% [markdown]
+# What changed between spring and summer, and when will each edge end if nothing comes any more?
+
+# %%
+office.mnests.diff("2025-04-01T00:00:00+00:00", "2025-07-01T00:00:00+00:00").select(
+    "src_executor", "dst_executor", "change", "weight_before", "weight_after", "n", "sessions"
+)
+
+# %%
+office.mnests.fades_at().select("src_executor", "dst_executor", "weight", "fades_at", "ends_at", "ends_as")
+
+# %% [markdown]
 # ## What one night does
 #
 # The bundled tau2 log is two days long. Let 25 days pass without a call, and look at one night: everything decays, and

@@ -105,3 +105,21 @@ def test_pairs_with_too_few_passings_are_left_out_and_counted():
 def test_two_sides_of_the_same_name_are_refused():
     with pytest.raises(errors.InvalidInput, match="two different names"):
         charts.edge_diff(made.mnests(), made.mnests(), names=("v", "v"))
+
+
+def test_a_diff_of_two_times_is_drawn_as_it_is():
+    diff = pl.DataFrame(
+        {
+            "src_executor": ["a", "a"],
+            "dst_executor": ["b", "c"],
+            "weight_before": [0.9, None],
+            "weight_after": [0.5, 0.3],
+            "n_before": [9, 0],
+            "n_after": [9, 1],
+            "n": [0, 1],
+        }
+    )
+    cells = {cell["dst_executor"]: cell for cell in rows(charts.edge_diff(diff, names=("July", "August")))}
+    assert cells["b"]["difference"] == pytest.approx(-0.4)
+    assert (cells["b"]["passings"], cells["c"]["passings"]) == (9, 1)
+    assert cells["c"]["difference"] == pytest.approx(0.3)

@@ -214,6 +214,17 @@ def test_runs_of_one_instant_are_predicted_before_any_is_learnt():
         assert set(said((reasonlets, runs, []), model).values()) == {0.5}, model.name
 
 
+def test_depth_counts_the_versions_above():
+    reasonlets = [
+        {"reasonlet_id": f"r{i}", "parent_id": f"r{i - 1}" if i else None, "ts_captured": at(i)} for i in range(13)
+    ]
+    runs = [
+        {"run_id": f"x{i}", "reasonlet_id": f"r{i}", "outcome": "success", "ts_run": at(i), "session_id": "s", "seq": i}
+        for i in range(13)
+    ]
+    assert run_log(*frames((reasonlets, runs, []))).rows["depth"].to_list() == list(range(13))
+
+
 def test_a_verdict_counts_from_when_it_was_given():
     reasonlets = [{"reasonlet_id": "r", "parent_id": None, "ts_captured": at(0)}]
     runs = [

@@ -198,6 +198,11 @@ def test_a_lone_surrogate_in_an_id_or_a_name_is_refused():
         ([], "not list"),
         ("{", "the graph's text is no JSON"),
         ('{"properties": {"a": 1, "a": 2}}', "names 'a' twice"),
+        ('{"edges":[],"properties":{"nodes":1,"a":1,"a":2}}', "names 'a' twice"),
+        ('{"properties": {"a" : 1, "a": 2}}', "names 'a' twice"),
+        ('{"nodes": [], "nodes": []}', "names 'nodes' twice"),
+        ('{"nodes": [{"id": "x", "a": {"b": 1, "b": 2}}]}', "names 'b' twice"),
+        ('{"nodes": [{"id": "x\\":", "a": 1, "a": 2}]}', "names 'a' twice"),
         ('{"properties": {"a": NaN}}', "property a is nan"),
         ('{"properties": {"a": 9007199254740993}}', "below 2^53"),
     ],
@@ -264,3 +269,13 @@ def test_plain_graphs_in_bulk_refuse_what_single_ones_refuse():
             pl.DataFrame({"graph_no": [3], "id": ["a"]}),
             pl.DataFrame({"graph_no": [3], "src": ["a"], "dst": ["b"]}),
         )
+
+
+def test_what_is_nested_too_deep_is_refused():
+    deep: object = 1
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(InvalidInput, match="node 'a' is nested too deep"):
+        graph.canonical({"nodes": [{"id": "a", "p": deep}]})
+    with pytest.raises(InvalidInput, match="no JSON that can be read"):
+        graph.canonical('{"properties": {"p": ' + "[" * 100_000 + "]" * 100_000 + "}}")

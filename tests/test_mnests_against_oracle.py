@@ -107,7 +107,7 @@ def tell_in_order(facts: list[oracle.Fact], nights: list[int]) -> tuple[Mnests, 
     return mnests, said, stats
 
 
-def in_bulk(mnests: Mnests, facts: list[oracle.Fact], nights: list[int]) -> None:
+def in_bulk(mnests: Mnests, facts: list[oracle.Fact], nights: list[int]):
     rows = pl.DataFrame(
         [
             (f.seq + 1, f.src, f.src_version, f.dst, f.dst_version, moment(f.ts), f.untimed, list(f.tags),
@@ -120,10 +120,10 @@ def in_bulk(mnests: Mnests, facts: list[oracle.Fact], nights: list[int]) -> None
         orient="row",
     )  # fmt: skip
     store = mnests._store
-    store.write(lambda con: ingest(con, store.edge_params, rows, ticks=[moment(n) for n in nights]))
+    return store.write(lambda con: ingest(con, store.edge_params, rows, ticks=[moment(n) for n in nights]))
 
 
-@pytest.mark.parametrize("name", ["edges_400.json", "edges_4000.json"])
+@pytest.mark.parametrize("name", ["edges_400.json", pytest.param("edges_4000.json", marks=pytest.mark.slow)])
 def test_calls_one_by_one_end_where_the_reference_store_ends(name: str) -> None:
     vector, facts, nights = load(name)
     world = oracle.live_through(facts, nights)
@@ -136,6 +136,41 @@ def test_calls_one_by_one_end_where_the_reference_store_ends(name: str) -> None:
             if count != "proposed_archive":
                 assert getattr(got, count) == n
     check_queries(mnests, vector["queries"])
+    check_signatures(mnests, vector["mnests"])
+
+
+@pytest.mark.parametrize("name", ["edges_400.json", "edges_4000.json"])
+def test_bulk_between_acts_by_hand_ends_where_the_reference_store_ends(name: str) -> None:
+    vector, facts, nights = load(name)
+    mnests = Mnests(Store())
+    acts = [fact for fact in facts if fact.kind != "passing"]
+    counts: dict[int, dict] = {}
+    since = 0
+    for act in [*acts, None]:
+        until = act.ts if act is not None else 2**62
+        passings = [f for f in facts if f.kind == "passing" and since <= f.ts < until]
+        done = in_bulk(mnests, passings, [night for night in nights if since <= night < until])
+        counts |= {us(row["ts_ager"]): row for row in done.nights.to_dicts()}
+        if act is not None:
+            assert say(mnests, act)
+        since = until
+    check_store(mnests, oracle.live_through(facts, nights))
+    for op in vector["ops"]:
+        if op["op"] == "age":
+            have = counts[us(datetime.fromisoformat(op["now"]))]
+            for count in ("decayed", "decayed_protos", "demoted_to_decaying", "purged_protos"):
+                assert have[count] == op["expect"][count]
+    check_queries(mnests, vector["queries"])
+    check_signatures(mnests, vector["mnests"])
+
+
+def check_signatures(mnests: Mnests, expected: list[dict]) -> None:
+    frame = mnests.frame().filter(pl.col("state") == "proto")
+    have = {(r["src_executor"], r["src_version"], r["dst_executor"]): r["desired_sig"] for r in frame.to_dicts()}
+    for want in expected:
+        if want["state"] == "proto":
+            signature = have[want["src_executor"], want["src_version"], want["dst_executor"]]
+            assert (json.loads(signature) if signature else None) == (want["desired_sig"] or None)
 
 
 def check_queries(mnests: Mnests, queries: dict) -> None:
@@ -237,13 +272,3 @@ def test_late_calls_give_what_the_oracle_says(history, seed: int) -> None:
     check_store(mnests, world)
     at = rng.choice(facts).ts
     check_store(mnests, oracle.as_of(said, nights, at), moment(at))
-
-
-def test_desired_signatures_of_the_reference_store_are_kept() -> None:
-    vector, facts, nights = load("edges_400.json")
-    mnests, _, _ = tell_in_order(facts, nights)
-    rows = {(r["src_executor"], r["dst_executor"]): r for r in mnests.frame().to_dicts() if r["state"] == "proto"}
-    for want in vector["mnests"]:
-        if want["state"] == "proto":
-            have = rows[want["src_executor"], want["dst_executor"]]["desired_sig"]
-            assert (json.loads(have) if have else None) == (want["desired_sig"] or None)

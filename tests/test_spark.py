@@ -112,7 +112,7 @@ def test_rates_protos_and_labels_of_a_policy_of_ones_own_are_folded_though_tasks
             dst_version=pl.when(~wish).then("dst_version"),
             dst_exists=~wish,
             tags=pl.when(pl.col("step") % 2 == 0).then(pl.concat_list("source")),
-            desired_sig=pl.when(wish).then(pl.format('{"inputs": ["{}"]}', "step")),
+            desired_sig=pl.when(wish).then(pl.concat_str(pl.lit('{"inputs": '), "step", pl.lit("}"))),
             decay_lambda=pl.when(pl.col("session_id").str.ends_with("7")).then(0.05),
         )
 
@@ -130,7 +130,7 @@ def test_rates_protos_and_labels_of_a_policy_of_ones_own_are_folded_though_tasks
 
 
 def test_values_flow_without_an_ager(spark, tmp_path):
-    start = datetime(2025, 1, 1, 12)
+    start = datetime(2025, 1, 1, 12, tzinfo=UTC).replace(tzinfo=None)
     log = pl.DataFrame(
         {
             "session_id": [7, 7, 7],
@@ -155,13 +155,26 @@ def test_values_flow_without_an_ager(spark, tmp_path):
     assert table(tmp_path / "out", "ager_runs").schema == mk.open().frame("ager_runs").schema
 
 
-def test_a_log_without_rows_makes_empty_tables(spark, tmp_path):
+def test_a_log_without_rows_makes_empty_tables_and_leaves_the_sessions_settings(spark, tmp_path):
+    name = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(name)
     made_log(3, seed=3).head(0).write_parquet(tmp_path / "log.parquet")
     report = mk.spark.replay(spark, tmp_path / "log.parquet", tmp_path / "out")
     assert (report.turns, report.passings, report.ticks, report.mnests) == (0, 0, 0, 0)
     mem = mk.open()
-    for name in ("mnests", "mnest_events", "ager_runs"):
-        assert table(tmp_path / "out", name).schema == mem.frame(name).schema
+    for table_name in ("mnests", "mnest_events", "ager_runs"):
+        assert table(tmp_path / "out", table_name).schema == mem.frame(table_name).schema
+    assert spark.conf.get(name) == before
+    assert spark.sparkContext.pythonExec == sys.executable
+
+
+def test_a_log_whose_times_are_all_null_is_untimed(spark, tmp_path):
+    log = pl.DataFrame({"session_id": ["s", "s"], "step": [0, 1], "executor": ["a", "b"], "ts": [None, None]})
+    log.write_parquet(tmp_path / "log.parquet")
+    report = mk.spark.replay(spark, tmp_path / "log.parquet", tmp_path / "out")
+    assert (report.passings, report.ticks) == (1, 0)
+    edge = table(tmp_path / "out", "mnests").row(0, named=True)
+    assert (edge["untimed"], edge["ts_first"]) == (True, datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC))
 
 
 def test_what_cannot_be_replayed_is_told_in_one_line_and_nothing_is_written(spark, tmp_path):
@@ -184,16 +197,9 @@ def test_what_cannot_be_replayed_is_told_in_one_line_and_nothing_is_written(spar
     refused(InvalidInput, "tz='Mars' is no time zone", tz="Mars")
     made_log(2, seed=4).with_columns(step=pl.col("step").cast(pl.Float64)).write_parquet(log)
     refused(InvalidInput, "column 'step' of a frame of turns must be Int64, not Float64")
+    made_log(2, seed=4).with_columns(pl.col("ts").cast(pl.Datetime("ns", "UTC"))).write_parquet(log)
+    refused(InvalidInput, "Spark has no nanoseconds: write instants in microseconds")
     assert not (tmp_path / "out").exists()
-
-
-def test_the_sessions_settings_are_left_as_they_were(spark, tmp_path):
-    name = "spark.sql.parquet.outputTimestampType"
-    before = spark.conf.get(name)
-    made_log(2, seed=5).write_parquet(tmp_path / "log.parquet")
-    mk.spark.replay(spark, tmp_path / "log.parquet", tmp_path / "out")
-    assert spark.conf.get(name) == before
-    assert spark.sparkContext.pythonExec == sys.executable
 
 
 def test_importing_mnemokit_does_not_import_pyspark():
@@ -222,4 +228,3 @@ def test_without_java_the_tests_fail_and_say_how_to_install_it(monkeypatch, tmp_
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(pytest.fail.Exception, match="there is no Java on this machine; apt-get install openjdk-17"):
         java_or_fail()
-

@@ -1,8 +1,9 @@
-"""What executors do with frames, without Spark: however rows are cut into stretches, the result is that of the whole."""
+"""What executors do with frames, without Spark: however rows are cut into stretches, the whole is the same."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -80,7 +81,7 @@ def folded(passings: pl.DataFrame, stretches: list[pl.DataFrame]) -> dict[str, p
 
 def cut(frame: pl.DataFrame, places: set[int]) -> list[pl.DataFrame]:
     bounds = sorted({0, frame.height, *(place % frame.height for place in places)})
-    return [frame[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [frame[begin:end] for begin, end in pairwise(bounds)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -90,9 +91,7 @@ def test_a_bucket_folded_in_stretches_is_the_fold_of_all_its_passings(rows: list
     got = folded(passings, cut(passings, places))
     whole = mk.fold_passings(passings.drop("turn_id"), ager=ticks_of(passings))
     order = [*KEYS, "state"]
-    assert_frame_equal(
-        got["mnest"].sort(order).drop("mnest_id"), whole.mnests.sort(order).drop("mnest_id"), **CLOSELY
-    )
+    assert_frame_equal(got["mnest"].sort(order).drop("mnest_id"), whole.mnests.sort(order).drop("mnest_id"), **CLOSELY)
     columns = ["ts", "kind", "delta", "weight", "old_state", "new_state", *KEYS]
     texts = [pl.col(name).cast(pl.String) for name in ("kind", "old_state", "new_state", *KEYS)]
     order = ["ts", *KEYS, "kind", "weight", "delta"]
@@ -137,7 +136,8 @@ def test_passings_are_numbered_as_one_machine_derives_them_wherever_the_turns_ar
     log = mk.check_turns(made_log(8, seed)).unique(["source", "session_id", "turn_id", "step"], maintain_order=True)
     whole = mk.derive_passings(log)
     numbered = log.with_row_index("log_row").with_columns(
-        pl.col("log_row").cast(pl.Int64), session_row=pl.col("log_row").min().over("source", "session_id").cast(pl.Int64)
+        pl.col("log_row").cast(pl.Int64),
+        session_row=pl.col("log_row").min().over("source", "session_id").cast(pl.Int64),
     )
     ordered = numbered.sort("session_row", "log_row")
     got = pl.concat(list(numbered_passings(iter(cut(ordered, places)), grouped)))
@@ -214,6 +214,8 @@ def test_columns_go_to_spark_and_back_as_they_are() -> None:
     assert [rows.height for rows in met] == [4, 2]
     assert_frame_equal(met[0], pl.concat([frame, frame]))
     assert sum(batch.num_rows for batch in back) == 6
-    assert "`values` ARRAY<DECIMAL(20, 0)>, `found` STRUCT<`tags`: ARRAY<STRING>, `weight`: DOUBLE>" in spark_schema(schema)
+    assert "`values` ARRAY<DECIMAL(20, 0)>, `found` STRUCT<`tags`: ARRAY<STRING>, `weight`: DOUBLE>" in spark_schema(
+        schema
+    )
     long = pl.DataFrame({"names": ["x"] * (ROWS_SENT + 1)})
     assert [b.num_rows for b in over_batches(lambda _: [long], {"names": pl.String})(iter([]))] == [ROWS_SENT, 1]

@@ -2,7 +2,8 @@
 
 from mnemokit.charts.changes import change_timeline
 from mnemokit.charts.differences import differences
-from mnemokit.charts.edges import edge_diff, edge_weights
+from mnemokit.charts.edge_diffs import edge_diff
+from mnemokit.charts.edges import edge_weights
 from mnemokit.charts.history import weight_history
 from mnemokit.charts.lineages import lineage
 from mnemokit.charts.nights import ager_nights

@@ -166,13 +166,10 @@ def _with_rate(events: pl.DataFrame, rate: float | pl.DataFrame | None, rule: Ed
 
 
 def _span(events: pl.DataFrame, since: Instant | None, until: Instant | None) -> tuple[datetime, datetime]:
-    instants: list[datetime] = [events["ts"].sort().first(), events["ts"].sort().last()]  # pyright: ignore[reportAssignmentType]
-    start = instants[0] if since is None else as_utc(since, "since")
-    end = (
-        instants[1] + max((instants[1] - instants[0]) / 4, timedelta(days=7))
-        if until is None
-        else as_utc(until, "until")
-    )
+    instants: list[datetime] = events["ts"].to_list()
+    first, last = min(instants), max(instants)
+    start = first if since is None else as_utc(since, "since")
+    end = last + max((last - first) / 4, timedelta(days=7)) if until is None else as_utc(until, "until")
     return start, max(end, start + timedelta(seconds=1))
 
 

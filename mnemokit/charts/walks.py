@@ -20,7 +20,7 @@ from mnemokit.errors import InvalidInput
 
 MOST_PATHS = 60
 _NAME_CHARS = 26
-_COLUMN = 150
+_COLUMN = 165
 
 
 def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:

@@ -7,10 +7,10 @@ them, and some hundred times faster on a source with many edges.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mnemokit.edge_weights import fraction_left
 from mnemokit.evaluate.edge_models import MnestWeights, Since, since, sorted_rows, weight_left
@@ -24,6 +24,23 @@ from mnemokit.records import EdgeParams
 
 _NOTHING = 1e-12
 """A sum of weights below this is rounding left by edges that were all demoted."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Records that agers ended.
+
+    Attributes:
+        src: Their source.
+        place: The passing, by source and time, after which they no longer count.
+        rate: Their decay, per day.
+        weight: What was left of their weight at that passing.
+    """
+
+    src: Ints
+    place: Ints
+    rate: Floats
+    weight: Floats
 
 
 class EdgeLoss:
@@ -78,39 +95,36 @@ class EdgeLoss:
         faded[1:] *= weight[:-1]
         faded[opened] = 0.0
         change = (weight - faded)[self._to_source]
-        ended = self._ended(rows, ticks, weight, opened, change)
+        ended = self._ended(rows, ticks, weight, opened)
         total = np.zeros(self.rows.size)
         rates = np.unique(rows.decay_lambda)
         for one in rates:
             mine = change if rates.size == 1 else np.where(rate[self._to_source] == one, change, 0.0)
+            these = ended.rate == one
+            np.subtract.at(mine, ended.place[these], ended.weight[these])
             total += self._past.fading_sorted(mine, float(one) if clocked else 0.0)
-        total[ended[log.src[self.rows[self._by_source]]] & (total < _NOTHING)] = 0.0
+        touched = np.zeros(int(log.src.max(initial=-1)) + 1, dtype=np.bool_)
+        touched[ended.src] = True
+        total[touched[log.src[self.rows[self._by_source]]] & (total < _NOTHING)] = 0.0
         out = np.empty(total.size)
         out[self._by_source] = total
         return out
 
-    def _ended(self, rows: Rows, ticks: Ints, weight: Floats, opened: np.ndarray, change: Floats) -> NDArray[np.bool_]:
-        """Take what agers ended out of the changes (by source and time), and say of which sources something was.
+    def _ended(self, rows: Rows, ticks: Ints, weight: Floats, opened: np.ndarray) -> Ended:
+        """What agers ended, each to be taken out of the sums at its source's last passing before that ager.
 
-        The weight of an ended record is taken from the change of its source's last passing before that ager: whoever
-        asks after that passing asks after the ager too, as everyone who asks is a passing.
+        Whoever asks after that passing asks after the ager too, as everyone who asks is a passing.
         """
         log = self.log
-        touched = np.zeros(int(log.src.max(initial=-1)) + 1, dtype=np.bool_)
         last = np.flatnonzero(np.append(opened[1:], True))
         edge = log.edge[log.by_edge.order[last]]
         tick = first_tick_below(weight[last], rows.ts[last], rows.decay_lambda[edge], rows.floor[edge], ticks)
         gone = tick < ticks.size
-        if not gone.any():
-            return touched
         last, edge, when = last[gone], edge[gone], ticks[tick[gone]]
-        src = log.edge_src[edge]
-        before = log.by_src.before(src, when).end - 1
-        days = (log.by_src.known_us[before] - rows.ts[last]) / DAY_US
-        taken = weight[last] * fraction_left(rows.decay_lambda[edge], days, np.exp)
-        np.subtract.at(change, before, taken)
-        touched[src] = True
-        return touched
+        src, rate = log.edge_src[edge], rows.decay_lambda[edge]
+        place = log.by_src.before(src, when).end - 1
+        days = (log.by_src.known_us[place] - rows.ts[last]) / DAY_US
+        return Ended(src, place, rate, weight[last] * fraction_left(rate, days, np.exp))
 
     def _listed(self, params: EdgeParams | None) -> Floats:
         """With every candidate listed: for logs of which some passings have no time."""

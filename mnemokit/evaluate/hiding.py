@@ -108,7 +108,8 @@ def hidden_edges(log: PassingLog, params: EdgeParams | None = None, *, unused_da
     ended = (until > rows.ts[last]) & (held < rows.floor) if ticks.size else np.zeros(last.size, dtype=np.bool_)
     unused = (end - rows.ts[last]) / DAY_US
     weight = folded.weight[last] * np.exp(-rows.decay_lambda * unused)
-    live = np.flatnonzero(~ended & (unused >= unused_days))
+    clocked = np.ones(last.size, dtype=np.bool_) if rows.untimed is None else ~rows.untimed[last]
+    live = np.flatnonzero(clocked & ~ended & (unused >= unused_days))
     kept = _edge_rows(log, order[last[live]]).with_columns(
         side=pl.lit("kept_unused"),
         ts_last_used=_instants(rows.ts[last[live]]),

@@ -217,10 +217,12 @@ def _procedures(reasonlets: pl.DataFrame) -> pl.DataFrame:
         kept.select(parent_id="reasonlet_id", above=number), on="parent_id", how="left", maintain_order="left"
     )
     parent = above["above"].fill_null(-1).to_numpy()
-    depth, at = np.zeros(parent.size, dtype=np.int64), parent.copy()
-    while (at >= 0).any() and depth.max(initial=0) <= parent.size:
-        depth += at >= 0
-        at = np.where(at >= 0, parent[at], -1)
+    depth, at = (parent >= 0).astype(np.int64), parent.copy()
+    for _ in range(40):  # steps double: enough for any depth there can be, and an end should links ever run in a circle
+        if not (at >= 0).any():
+            break
+        depth += np.where(at >= 0, depth[at], 0)
+        at = np.where(at >= 0, at[at], -1)
     return kept.select("reasonlet_id", "parent_id", "version", "scope", "question", "ts_captured").with_columns(
         depth=pl.Series(depth)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
@@ -203,8 +203,5 @@ def _settings(meta: str) -> dict[str, object]:
         return {}
     if not isinstance(told, dict):
         return {}
-    return {
-        str(name): value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        for name, value in told.items()  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, (str, bool)) and name not in _RESULTS
-    }
+    settings = cast("dict[str, object]", told)
+    return {name: value for name, value in settings.items() if isinstance(value, (str, bool)) and name not in _RESULTS}

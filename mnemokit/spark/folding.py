@@ -71,7 +71,7 @@ def mnest_id(key: tuple[str, str, str, str | None], ts_first: int) -> str:
 
     Example:
         >>> mnest_id(("find", "1", "buy", "1"), 0)
-        'mn_ff1e5f7ba3e1e7c2a8c0c5b3'
+        'mn_359599ed55442f0e4b193bd9'
     """
     text = json.dumps([*key, ts_first], ensure_ascii=True)
     return "mn_" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

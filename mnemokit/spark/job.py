@@ -23,6 +23,7 @@ from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.types import IntegerType
 
 from mnemokit.edge_keys import PAIR
 from mnemokit.errors import Conflict
@@ -129,10 +130,10 @@ def _rows_of_the_log(spark: SparkSession, log: list[str], plan: Plan) -> tuple[D
     """The log's rows with file, file_row and log_row, and how many there are; files come in natural order."""
     read = spark.read.options(mergeSchema=True, recursiveFileLookup=True)
     raw = read.parquet(*log)
-    wanted = [name for name in turns_schema(plan.policy) if name in raw.columns]
-    empty = frame_of(cast("object", raw.limit(0).toArrow()))
-    turns = as_turns(empty, tz=plan.tz)  # says what is wrong with the columns before any work is done
-    derive_passings(turns.select(name for name in turns_schema(plan.policy) if name in turns.columns), plan.policy)
+    wanted = _columns_with_values(raw, turns_schema(plan.policy))
+    # Whatever is wrong with the columns is said before any work is done.
+    empty = as_turns(frame_of(cast("object", raw.select(wanted).limit(0).toArrow())), tz=plan.tz)
+    derive_passings(empty, plan.policy)
     heights = raw.groupBy(sf.col("_metadata.file_path").alias("file")).count().collect()
     first = 0
     files: list[tuple[str, int]] = []
@@ -140,12 +141,25 @@ def _rows_of_the_log(spark: SparkSession, log: list[str], plan: Plan) -> tuple[D
         files.append((file, first))
         first += height
     located = raw.select(
-        *(sf.col(f"`{name}`") for name in wanted),
+        *wanted,
         sf.col("_metadata.file_path").alias("file"),
         sf.col("_metadata.row_index").alias("file_row"),
     ).join(sf.broadcast(spark.createDataFrame(files, "file STRING, first_row BIGINT")), "file")
     rows = located.withColumn("log_row", sf.col("first_row") + sf.col("file_row")).drop("first_row")
     return rows, first
+
+
+def _columns_with_values(raw: DataFrame, schema: Schema) -> list[str]:
+    """The canonical columns that the log has; not those of which Parquet knows only that all values are null.
+
+    Such a column has no type of its own in Parquet, and Spark takes it for one of integers.
+    """
+    there = [name for name in schema if name in raw.columns]
+    odd = [name for name in there if schema[name] != pl.Int64 and raw.schema[name].dataType == IntegerType()]
+    if not odd:
+        return there
+    counts = raw.agg(*(sf.count(name).alias(name) for name in odd)).collect()[0].asDict()
+    return [name for name in there if counts.get(name) != 0]
 
 
 def _write_turns(spark: SparkSession, rows: DataFrame, plan: Plan, buckets: int) -> int:

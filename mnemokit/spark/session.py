@@ -68,5 +68,6 @@ def _translated(error: Exception, where: str) -> errors.MnemokitError:
         )
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
     if isinstance(error, AnalysisException):
-        return errors.InvalidInput(f"{where}: {first}")
+        hint = "; Spark has no nanoseconds: write instants in microseconds" if "NANOS" in first else ""
+        return errors.InvalidInput(f"{where}: {first}{hint}")
     return errors.MnemokitError(f"{where}: the Spark job failed ({first}); see Spark's own error above for the cause")

@@ -8,3 +8,4 @@ SELECT count(*) FILTER (state = 'proto' AND uses >= $recurring_uses AND weight >
                END < $archive_floor
        ) AS proposed_archive
 FROM mnests
+WHERE state IN ('proto', 'decaying')

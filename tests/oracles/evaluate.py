@@ -14,8 +14,8 @@ from tests.oracles import ranking as rank_oracle
 def log_loss(y, p):
     eps = 2.0**-52
     total = 0.0
-    for outcome, said in zip(y, p, strict=True):
-        said = min(max(said, eps), 1 - eps)
+    for outcome, given in zip(y, p, strict=True):
+        said = min(max(given, eps), 1 - eps)
         total -= math.log(said) if outcome else math.log(1 - said)
     return total / len(y)
 
