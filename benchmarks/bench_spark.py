@@ -3,7 +3,9 @@
     python benchmarks/bench_spark.py [PASSINGS]
 
 Each run has a process of its own. Spark runs in ``local[N]`` with N the cores there are: its sorting and shuffling are
-real, its network is not. A small replay comes first, so that Java is warm.
+real, its network is not. A small replay comes first, so that Java is warm. Beside the seconds by the clock stand those
+of processor time (Java, Python workers and driver together), which hardly depend on what else the machine does; two
+sizes of the same log give the cost of one more passing, without that of starting up.
 """
 
 from __future__ import annotations
@@ -33,8 +35,49 @@ def one_machine(folder: Path, log: Path) -> None:
     """The same log into a DuckDB file, with all cores."""
     with mk.open(folder / "memory.duckdb") as mem:
         report, seconds = timed(lambda: mem.replay(log, captures="none", progress=False))
-    rate = report.passings / seconds
-    emit("one machine", log=log.stem, passings=report.passings, seconds=seconds, passings_per_second=round(rate))
+    emit(
+        "one machine",
+        log=log.stem,
+        passings=report.passings,
+        seconds=seconds,
+        cpu_seconds=time.process_time(),
+        passings_per_second=round(report.passings / seconds),
+    )
+
+
+def on_one_core(folder: Path, log: Path) -> None:
+    """The pure functions alone, as a worker runs them: the bound that one core sets for a bucket, and for a hot edge."""
+    import numpy as np
+
+    from mnemokit.instants import to_us
+    from mnemokit.records import EdgeParams
+    from mnemokit.replay_ticks import Bounds, daily_ticks
+    from mnemokit.spark.columns import ROWS_HELD
+    from mnemokit.spark.folding import PASSED, fold_bucket
+    from mnemokit.spark.steps import numbered_passings
+    from mnemokit.turns.passings import grouped
+
+    turns = mk.read_turns(log).with_columns(log_row=pl.int_range(pl.len(), dtype=pl.Int64))
+    turns = turns.with_columns(session_row=pl.col("log_row").min().over("source", "session_id"))
+    begun = time.process_time()
+    passings = pl.concat(list(numbered_passings(turns.iter_slices(ROWS_HELD), grouped)))
+    derived = time.process_time() - begun
+    ordered = passings.rename({"nth": "seq"}).with_columns(untimed=pl.lit(value=False)).select(PASSED)
+    ordered = ordered.sort("ts", "seq")
+    ticks = daily_ticks(Bounds(ordered["ts"].min(), ordered["ts"].max()), EdgeParams().tick_hour)
+    instants = np.array([to_us(tick) for tick in ticks], dtype=np.int64)
+    begun = time.process_time()
+    rows = sum(frame.height for _, frame in fold_bucket(ordered.iter_slices(ROWS_HELD), instants, EdgeParams()))
+    folded = time.process_time() - begun
+    emit(
+        "the pure functions, per core",
+        log=log.stem,
+        passings=passings.height,
+        rows=rows,
+        derived_per_cpu_second=round(passings.height / derived),
+        folded_per_cpu_second=round(passings.height / folded),
+    )
+    del folder
 
 
 def on_spark(folder: Path, log: Path) -> None:
@@ -54,9 +97,10 @@ def on_spark(folder: Path, log: Path) -> None:
     mk.spark.replay(spark, folder / "warm.parquet", folder / "warm")
     out = folder / "out"
     watch = Watch()
-    begun = time.time()
+    begun, spent = time.time(), cpu_seconds()
     report = mk.spark.replay(spark, log, out)
     watch.done.set()
+    spent = cpu_seconds() - spent
     ends = {table: (out / table / "_SUCCESS").stat().st_mtime for table in TABLES}
     mib = {table: sum(file.stat().st_size for file in (out / table).glob("*.parquet")) / 2**20 for table in TABLES}
     spark.stop()
@@ -68,7 +112,8 @@ def on_spark(folder: Path, log: Path) -> None:
         mnests=report.mnests,
         ticks=report.ticks,
         seconds=report.seconds,
-        passings_per_second_and_core=round(report.passings / report.seconds / CORES),
+        cpu_seconds=spent,
+        passings_per_cpu_second=round(report.passings / spent),
         seconds_turns=ends["turns"] - begun,
         seconds_passings=ends["passings"] - ends["rejects"],
         seconds_fold=ends["mnest_events"] - ends["passings"],
@@ -104,6 +149,17 @@ class Watch:
                     self.largest_worker = max(self.largest_worker, gib)
 
 
+def cpu_seconds() -> float:
+    """Processor time of this process and of all below it, those that have ended included."""
+    spent = 0
+    for pid in [*children(os.getpid()), os.getpid()]:
+        try:
+            spent += sum(int(ticks) for ticks in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:15])
+        except OSError:
+            continue
+    return spent / os.sysconf("SC_CLK_TCK")
+
+
 def children(pid: int) -> list[int]:
     """All processes below this one."""
     parents: dict[int, int] = {}
@@ -126,7 +182,7 @@ def hot(log: pl.DataFrame) -> pl.DataFrame:
     return log.with_columns(executor=pl.lit("tool"))
 
 
-STEPS = {"one": one_machine, "spark": on_spark}
+STEPS = {"one": one_machine, "core": on_one_core, "spark": on_spark}
 
 
 def main() -> None:
@@ -141,12 +197,21 @@ def main() -> None:
             STEPS[args.step](Path(name), args.log)
         return
     with tempfile.TemporaryDirectory() as name:
-        many, one = Path(name) / "many_edges.parquet", Path(name) / "one_edge.parquet"
+        logs = [Path(name) / f"{log}.parquet" for log in ("many_edges_quarter", "many_edges", "one_edge")]
         log = made_log(args.passings)
-        log.write_parquet(many)
-        hot(log).write_parquet(one)
+        log.head(log.height // 4).write_parquet(logs[0])
+        log.write_parquet(logs[1])
+        hot(log).write_parquet(logs[2])
         del log
-        for step, path in (("one", many), ("spark", many), ("spark", one)):
+        quarter, many, one = logs
+        for step, path in (
+            ("one", many),
+            ("core", many),
+            ("core", one),
+            ("spark", quarter),
+            ("spark", many),
+            ("spark", one),
+        ):
             subprocess.run([sys.executable, __file__, "--step", step, "--log", str(path)], check=True)
 
 

@@ -1,4 +1,4 @@
-"""The ager on 1 M edges against a bare UPDATE; weights at an instant for 10 M edges; walks.
+"""The ager on 1 M edges against its bare UPDATE; weights at an instant for 10 M edges; walks.
 
 python benchmarks/edges_reads.py [--edges N] [--weights N]
 """
@@ -14,7 +14,7 @@ from common import best_of, emit, timed
 
 import mnemokit as mk
 from mnemokit.mnests import Mnests
-from mnemokit.store import Connection, Store, lend
+from mnemokit.store import Connection, Store, lend, query
 from mnemokit.walk import edges_in_frame, walk
 
 DAY0 = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -66,7 +66,7 @@ def filled(frame: pl.DataFrame) -> Store:
 
 
 def ager(frame: pl.DataFrame) -> None:
-    """One ager run, and a bare UPDATE of the same rows in a store of its own."""
+    """One ager run, some of whose edges end, and its UPDATE alone in a store of its own."""
     store, other = filled(frame), filled(frame)
     now = DAY0 + timedelta(days=31)
     bare, ours = float("inf"), float("inf")
@@ -74,12 +74,20 @@ def ager(frame: pl.DataFrame) -> None:
         later = now + timedelta(days=night)
 
         def update(con: Connection, later: datetime = later) -> None:
-            con.execute("UPDATE mnests SET weight = weight * 0.98, ts_last = ? WHERE state = 'active'", [later])
+            con.execute(query("mnest_age"), {"now": later})
 
         bare = min(bare, timed(lambda work=update: other.write(work))[1])
         stats, seconds = timed(lambda later=later: Mnests(store).apply_ager(later))
         ours = min(ours, seconds)
-    emit("edges_ager", edges=frame.height, decayed=stats.decayed, seconds=ours, bare_update=bare, ratio=ours / bare)
+    emit(
+        "edges_ager",
+        edges=frame.height,
+        decayed=stats.decayed,
+        demoted=stats.demoted_to_decaying,
+        seconds=ours,
+        bare_update=bare,
+        ratio=ours / bare,
+    )
 
 
 def weights_at(n: int) -> None:
@@ -112,6 +120,7 @@ def main() -> None:
     given = arguments.parse_args()
     frame = made_mnests(given.edges)
     ager(frame)
+    ager(frame.with_columns(weight=pl.lit(0.9)))
     walks(frame)
     del frame
     weights_at(given.weights)

@@ -85,7 +85,7 @@ def fold_passings(
         ...     "dst_version": ["1", "1"], "ts": [datetime(2025, 8, 1, tzinfo=UTC), datetime(2025, 9, 1, tzinfo=UTC)]})
         >>> folded = fold_passings(passings, ager="daily")
         >>> folded.mnests.select("state", "uses").rows()
-        [('active', 1), ('decaying', 1)]
+        [('decaying', 1), ('active', 1)]
         >>> folded.events["kind"].to_list()
         ['passing', 'passing', 'demote']
     """

@@ -29,11 +29,8 @@ Flags = npt.NDArray[np.bool_]
 SEGMENT = 1024
 """Rows of one edge that are computed in one lane."""
 
-BLOCK = 8192
-"""Lanes that are stepped together: few enough for their rows to stay in the processor's cache."""
-
-CHUNK = 1 << 18
-"""Rows whose fading is computed together."""
+BLOCK = 1 << 18
+"""Rows that are folded together: few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +79,39 @@ def fold_rows(rows: Rows, ticks: Ints, params: EdgeParams) -> Trajectory:
     Returns:
         The trajectory. ``opened`` is true at each edge's first row.
     """
-    keep, hold = _fading(rows, ticks)
-    weight = np.empty(len(rows.ts))
-    opened = np.zeros(len(rows.ts), dtype=np.bool_)
-    weight[rows.first] = rows.start
-    opened[rows.first] = True
+    path = Trajectory(np.empty(len(rows.ts)), np.empty(len(rows.ts)), np.zeros(len(rows.ts), dtype=np.bool_))
+    ends = rows.first + rows.counts
+    edge = 0
     with np.errstate(invalid="ignore"):  # 0 * inf: a weight of nothing that no ager looks at
-        _run_lanes(rows, keep, hold, weight, opened, params)
-    delta = _net_change(hold, weight, opened, params)
-    return Trajectory(weight, delta, opened)
+        while edge < len(rows.first):
+            # As many whole edges as fit in a block, one at least.
+            limit = int(rows.first[edge]) + BLOCK
+            following = max(int(np.searchsorted(ends, limit, side="right")), edge + 1)
+            _fold_block(rows, slice(edge, following), int(ends[following - 1]), ticks, path, params)
+            edge = following
+    return path
+
+
+def _fold_block(rows: Rows, edges: slice, end: int, ticks: Ints, path: Trajectory, params: EdgeParams) -> None:
+    """Run the recurrence over some whole edges, whose rows stay in the processor's cache meanwhile."""
+    begin = int(rows.first[edges.start])
+    here = slice(begin, end)
+    block = Rows(
+        first=rows.first[edges] - begin,
+        ts=rows.ts[here],
+        decay_lambda=rows.decay_lambda[edges],
+        floor=rows.floor[edges],
+        untimed=None if rows.untimed is None else rows.untimed[here],
+        start=rows.start[edges],
+    )
+    weight, opened = path.weight[here], path.opened[here]
+    keep, hold = _fading(block, ticks)
+    weight[block.first] = block.start
+    opened[block.first] = True
+    _run_lanes(block, keep, hold, weight, opened, params)
+    before = weight[:-1] * np.minimum(hold[1:], 1.0)
+    np.subtract(weight[1:], before, out=path.delta[begin + 1 : end])
+    path.delta[here][opened] = params.start_weight
 
 
 def last_tick(ticks: Ints, ts: Ints) -> Ints:
@@ -150,28 +171,22 @@ def _fading(rows: Rows, ticks: Ints) -> tuple[Floats, Floats]:
     Where no ager lies in between, the second is infinite: nothing looks, so nothing is below the floor. Values at the
     first row of an edge mean nothing.
     """
-    n = len(rows.ts)
-    keep = np.ones(n)
-    hold = np.full(n, np.inf)
-    same = len(rows.decay_lambda) > 0 and bool((rows.decay_lambda == rows.decay_lambda[0]).all())
-    rates = np.full(1, rows.decay_lambda[0]) if same else np.repeat(rows.decay_lambda, rows.counts)
-    for begin in range(1, n, CHUNK):
-        here = slice(begin, min(n, begin + CHUNK))
-        there = slice(begin - 1, here.stop - 1)
-        rate = rates if same else rates[here]
-        gap = np.maximum(rows.ts[here] - rows.ts[there], 0)
-        last = last_tick(ticks, rows.ts[here])
-        until = ticks[last] - rows.ts[there] if len(ticks) else np.zeros_like(gap)
-        looked = (last >= 0) & (until > 0)
-        if rows.untimed is not None:
-            clockless = rows.untimed[here] | rows.untimed[there]
-            gap[clockless] = 0
-            looked &= ~clockless
-        until[~looked] = 0
-        keep[here] = fraction_left(rate, gap / DAY_US, np.exp)
-        left = fraction_left(rate, until / DAY_US, np.exp)
-        left[~looked] = np.inf
-        hold[here] = left
+    gap = np.diff(rows.ts, prepend=rows.ts[:1])
+    np.maximum(gap, 0, out=gap)
+    before = rows.ts - gap
+    last = last_tick(ticks, rows.ts)
+    until = ticks[last] - before if len(ticks) else np.zeros_like(gap)
+    looked = (last >= 0) & (until > 0)
+    if rows.untimed is not None:
+        clockless = rows.untimed | np.append(np.zeros(1, dtype=np.bool_), rows.untimed[:-1])
+        gap[clockless] = 0
+        looked &= ~clockless
+    until[~looked] = 0
+    same = bool((rows.decay_lambda == rows.decay_lambda[0]).all())
+    rate = rows.decay_lambda[0] if same else np.repeat(rows.decay_lambda, rows.counts)
+    keep = fraction_left(rate, gap / DAY_US, np.exp)
+    hold = fraction_left(rate, until / DAY_US, np.exp)
+    hold[~looked] = np.inf
     return keep, hold
 
 
@@ -180,9 +195,7 @@ def _run_lanes(rows: Rows, keep: Floats, hold: Floats, weight: Floats, opened: F
     begin, end, edge, chained = _cut_into_lanes(rows)
     start = np.where(chained, params.max_weight, rows.start[edge])
     order = np.argsort(begin - end, kind="stable")
-    for block in range(0, len(order), BLOCK):
-        lanes = order[block : block + BLOCK]
-        _step(begin[lanes], end[lanes], start[lanes], rows.floor[edge[lanes]], keep, hold, weight, opened, params)
+    _step(begin[order], end[order], start[order], rows.floor[edge[order]], keep, hold, weight, opened, params)
     chained_lanes = np.flatnonzero(chained)
     while True:
         true_start = weight[begin[chained_lanes] - 1]
@@ -253,17 +266,3 @@ def _step_again(
         row = row + 1
         on = differs & (row < end)
         row, now, end, floor = row[on], now[on], end[on], floor[on]
-
-
-def _net_change(hold: Floats, weight: Floats, opened: Flags, params: EdgeParams) -> Floats:
-    """The weight after each row less the stored weight before it, which the last ager brought up to date.
-
-    It takes the place of ``hold``, which is not needed any more.
-    """
-    delta = hold
-    for begin in range(1, len(weight), CHUNK):
-        here = slice(begin, min(begin + CHUNK, len(weight)))
-        before = slice(begin - 1, here.stop - 1)
-        delta[here] = weight[here] - weight[before] * np.minimum(hold[here], 1.0)
-    delta[opened] = params.start_weight
-    return delta
