@@ -21,7 +21,7 @@ from mnemokit.evaluate.passing_log import PassingLog, passing_log
 from mnemokit.evaluate.procedures import predict_log
 from mnemokit.evaluate.run_log import RunLog, run_log
 from mnemokit.evaluate.sweeping import sweep_logs
-from mnemokit.fold_kernel import fold_rows
+from mnemokit.fold.kernel import fold_rows
 from mnemokit.records import EdgeParams
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

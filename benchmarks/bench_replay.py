@@ -22,7 +22,7 @@ import polars as pl
 from common import emit, timed
 
 import mnemokit as mk
-from mnemokit.replay_ticks import Bounds, daily_ticks
+from mnemokit.replay.ticks import Bounds, daily_ticks
 
 TURNS_PER_SESSION = 101
 YEAR = timedelta(days=365)
@@ -79,7 +79,7 @@ def replay(folder: Path, passings: int, *, captures: bool) -> None:
 
 def frame_to_store(folder: Path, passings: int) -> None:
     """A ready frame of passings, with its nightly ticks, into a new store."""
-    from mnemokit import mnest_bulk
+    from mnemokit.mnests import bulk as mnest_bulk
 
     turns = pl.read_parquet(folder / "turns.parquet")
     frame = (

@@ -46,12 +46,12 @@ def one_machine(folder: Path, log: Path) -> None:
 
 
 def on_one_core(folder: Path, log: Path) -> None:
-    """The pure functions alone, as a worker runs them: the bound that one core sets for a bucket, and for a hot edge."""
+    """The pure functions alone, as a worker runs them: what one core can do for a bucket, and for a hot edge."""
     import numpy as np
 
     from mnemokit.instants import to_us
     from mnemokit.records import EdgeParams
-    from mnemokit.replay_ticks import Bounds, daily_ticks
+    from mnemokit.replay.ticks import Bounds, daily_ticks
     from mnemokit.spark.columns import ROWS_HELD
     from mnemokit.spark.folding import PASSED, fold_bucket
     from mnemokit.spark.steps import numbered_passings
@@ -62,7 +62,7 @@ def on_one_core(folder: Path, log: Path) -> None:
     begun = time.process_time()
     passings = pl.concat(list(numbered_passings(turns.iter_slices(ROWS_HELD), grouped)))
     derived = time.process_time() - begun
-    ordered = passings.rename({"nth": "seq"}).with_columns(untimed=pl.lit(value=False)).select(PASSED)
+    ordered = passings.rename({"nth": "seq"}).with_columns(untimed=pl.lit(value=False)).select(list(PASSED))
     ordered = ordered.sort("ts", "seq")
     ticks = daily_ticks(Bounds(ordered["ts"].min(), ordered["ts"].max()), EdgeParams().tick_hour)
     instants = np.array([to_us(tick) for tick in ticks], dtype=np.int64)

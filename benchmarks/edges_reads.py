@@ -13,9 +13,9 @@ import polars as pl
 from common import best_of, emit, timed
 
 import mnemokit as mk
-from mnemokit.mnests import Mnests
+from mnemokit.mnests.namespace import Mnests
+from mnemokit.mnests.walk import edges_in_frame, walk
 from mnemokit.store import Connection, Store, lend, query
-from mnemokit.walk import edges_in_frame, walk
 
 DAY0 = datetime(2025, 3, 1, 12, tzinfo=UTC)
 EXECUTORS = 10_000

@@ -16,8 +16,8 @@ import polars as pl
 from common import emit, timed
 from edges_made import made_passings
 
-from mnemokit.mnests import Mnests, ingest
-from mnemokit.replay_ticks import Bounds, daily_ticks
+from mnemokit.mnests.namespace import Mnests, ingest
+from mnemokit.replay.ticks import Bounds, daily_ticks
 from mnemokit.store import Connection, Store, fetch, lend
 
 LATE = 1_000

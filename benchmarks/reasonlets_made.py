@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import mnemokit as mk
-from mnemokit import run_counts
+from mnemokit.reasonlets import run_counts
 from mnemokit.store import fetch, lend
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

@@ -22,9 +22,9 @@ from common import emit, timed
 from reasonlets_made import BEGIN, GRAPH, INSTANT, runs
 
 import mnemokit as mk
-from mnemokit import run_counts
+from mnemokit.reasonlets import run_counts
+from mnemokit.reasonlets.tokens import tokens
 from mnemokit.store import fetch, lend
-from mnemokit.tokens import tokens
 
 VOCABULARY = 30_000
 QUERIES = 200

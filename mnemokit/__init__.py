@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mnemokit import datasets
-from mnemokit.ageing import age
-from mnemokit.edge_weights import decay
+from mnemokit.changes.session_change import SessionChange
 from mnemokit.errors import (
     ConcurrentWrite,
     Conflict,
@@ -28,10 +27,12 @@ from mnemokit.errors import (
     StoreVersion,
     UnknownFormat,
 )
-from mnemokit.fold import fold_passings
+from mnemokit.fold.ageing import age
+from mnemokit.fold.edge_weights import decay
+from mnemokit.fold.passings import fold_passings
 from mnemokit.memory import Memory
 from mnemokit.memory import open_memory as open  # noqa: A004 - mk.open is the name that users know
-from mnemokit.ranking import rank
+from mnemokit.reasonlets.ranking import rank
 from mnemokit.records import (
     AgerStats,
     CaptureKind,
@@ -75,6 +76,7 @@ __all__ = [
     "Receipt",
     "RejectedRecords",
     "ReplayReport",
+    "SessionChange",
     "StoreLocked",
     "StoreVersion",
     "TurnLog",

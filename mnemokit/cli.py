@@ -148,7 +148,7 @@ def forget(
     scrub: Annotated[bool, typer.Option(help="Also rewrite the file, so that no byte of it is left.")] = True,
 ) -> None:
     """Forget a person everywhere: their procedures, runs, feedback, turns, and every memory write about them."""
-    from mnemokit.forgetting import forget_everywhere
+    from mnemokit.changes.forgetting import forget_everywhere
 
     with _existing(memory, write=True) as mem:
         terminal.say(str(forget_everywhere(mem, user)))
@@ -178,7 +178,7 @@ def import_metnos(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A mnest.sqlite of that system; it is only read.")],
 ) -> None:
     """Take over the edges, with ids and history, of a Metnos edge store."""
-    from mnemokit.metnos import import_metnos as run
+    from mnemokit.mnests.metnos import import_metnos as run
 
     with mk.open(memory) as mem:
         terminal.say(str(run(mem, path)))

@@ -63,7 +63,7 @@ CHECKS: dict[str, str] = {
         )
         SELECT count(*) FROM mnests JOIN counted ON counted.record_no = mnests.mnest_no WHERE uses <> passings""",
     "replays that were cut off (replay again to finish them)": "SELECT count(*) FROM replays WHERE NOT finished",
-    "session changes without a verdict": "SELECT count(*) FROM session_changes WHERE state = 'candidate'",
+    "session changes without a verdict": "SELECT count(*) FROM session_changes WHERE state IN ('candidate', 'applied')",
 }
 
 

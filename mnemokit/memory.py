@@ -11,15 +11,15 @@ import duckdb
 import polars as pl
 
 from mnemokit import frames
-from mnemokit.canonical_queries import Queries
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.sessions import Session
 from mnemokit.errors import Conflict, QueryError, ReadOnly
 from mnemokit.instants import Instant, as_utc
-from mnemokit.mnests import Mnests
-from mnemokit.reasonlets import Reasonlets
+from mnemokit.mnests.canonical_queries import Queries
+from mnemokit.mnests.namespace import Mnests
+from mnemokit.reasonlets.namespace import Reasonlets
 from mnemokit.records import EdgeParams, RankParams, ReplayReport
-from mnemokit.replay import ReplayOptions, remove, replay
-from mnemokit.sessions import Session
+from mnemokit.replay.run import ReplayOptions, remove, replay
 from mnemokit.store import Store
 from mnemokit.turns.derive import CapturesPolicy, PassingsPolicy
 from mnemokit.turns.reading import PathLike

@@ -23,7 +23,7 @@ import altair as alt
 import polars as pl
 
 import mnemokit as mk
-from mnemokit.graph import diff
+from mnemokit.reasonlets.graph import diff
 
 mk.charts.use_in_notebook()
 pl.Config.set_tbl_hide_dataframe_shape(True)

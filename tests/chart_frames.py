@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from mnemokit import frames
-from mnemokit.ranking import RANK_SCHEMA, rank
+from mnemokit.reasonlets.ranking import RANK_SCHEMA, rank
 
 START = datetime(2025, 8, 1, 12, tzinfo=UTC)
 

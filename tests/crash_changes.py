@@ -11,9 +11,9 @@ import signal
 import sys
 from collections.abc import Callable
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
-from mnemokit.sessions import Session
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.sessions import Session
+from mnemokit.changes.states import Step
 from mnemokit.store import Store
 
 WORDS = "the words of vera"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.states import Step
 from mnemokit.store import Store
 
 TABLES = ("traces", "session_changes", "change_traces", "session_rows", "tombstones", "unfinished_forgets")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mnemokit.change_states import moves_as_markdown
+from mnemokit.changes.states import moves_as_markdown
 
 PAGE = Path(__file__).parents[1] / "docs" / "session_changes.md"
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
 from mnemokit.errors import InvalidInput
 from mnemokit.store import Store
 from tests.support_changes import contents, words_left

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.states import Step
 from mnemokit.store import Store
 from tests.crash_changes import WORDS, WRITES, prepare
 from tests.support_changes import words_left

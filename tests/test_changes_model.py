@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.sessions import Session
+from mnemokit.changes.states import Step
 from mnemokit.errors import Conflict, Forgotten, MnemokitError
 from mnemokit.records import Verdict
-from mnemokit.sessions import Session
 from mnemokit.store import Store
 from tests.oracles.changes import Model, Trace, hashed
 

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from mnemokit import change_questions, frames
-from mnemokit.change_states import ChangeState, Step
-from mnemokit.changes import Changes
+from mnemokit import frames
+from mnemokit.changes import questions as change_questions
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.states import ChangeState, Step
 from mnemokit.errors import NotFound, ReadOnly
-from mnemokit.reasonlets import Reasonlets
+from mnemokit.reasonlets.namespace import Reasonlets
 from mnemokit.store import Store
 from tests.support_changes import fail_at
 
@@ -209,7 +210,7 @@ def test_a_read_only_store_answers_and_refuses_writes(tmp_path):
 
 
 def test_every_state_but_the_first_is_reached_by_some_move():
-    from mnemokit.change_states import MOVES
+    from mnemokit.changes.states import MOVES
 
     assert {move.target for move in MOVES} == set(ChangeState)
     assert [move.target for move in MOVES if move.source is None] == [ChangeState.CANDIDATE]

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.sessions import Session
+from mnemokit.changes.states import Step
 from mnemokit.errors import Conflict, InvalidInput, NotFound
-from mnemokit.sessions import Session
 from mnemokit.store import Store
 from tests.support_changes import Once, contents, fail_at
 

@@ -29,8 +29,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-COMMANDS = ["demo", "replay", "ager", "rank", "recall", "walk", "forget", "scrub", "export", "report", "evaluate", "doctor",
-            "prune", "import-metnos"]  # fmt: skip
+COMMANDS = ["demo", "replay", "ager", "rank", "recall", "walk", "forget", "scrub", "export", "report", "evaluate",
+            "doctor", "prune", "import-metnos"]  # fmt: skip
 
 
 def test_help_teaches_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,9 +56,9 @@ def test_the_demo_shows_the_facts_of_the_log_and_writes_the_page(
     code, out, err = run(capsys, "demo", "--page", tmp_path / "page.html", "--memory", tmp_path / "kept.duckdb")
     assert (code, err) == (0, "")
     for fact in (
-        "280 sessions", "3,866 tool calls (902 by the user side)", "49 tool errors", "4,087 grouped", "3,586 successive",
-        "100 new reasonlets", "170 versions", "10 plain runs", "Ranked procedures", "Strongest edges",
-        str(tmp_path / "page.html"),
+        "280 sessions", "3,866 tool calls (902 by the user side)", "49 tool errors", "4,087 grouped",
+        "3,586 successive", "100 new reasonlets", "170 versions", "10 plain runs", "Ranked procedures",
+        "Strongest edges", str(tmp_path / "page.html"),
     ):  # fmt: skip
         assert fact in out, fact
     assert " 82 " in out
@@ -80,7 +80,12 @@ def test_replay_prints_the_account_and_again_the_duplicates(tmp_path: Path, caps
 
 @pytest.mark.parametrize(
     "args",
-    [("rank",), ("rank", "--scope", "airline"), ("walk", "get_user_details"), ("recall", "task 1", "--scope", "airline")],
+    [
+        ("rank",),
+        ("rank", "--scope", "airline"),
+        ("walk", "get_user_details"),
+        ("recall", "task 1", "--scope", "airline"),
+    ],
 )
 def test_reading_commands_print_tables_and_json_lines(
     args: tuple[str, ...], memory: Path, capsys: pytest.CaptureFixture[str]

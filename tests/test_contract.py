@@ -29,7 +29,9 @@ def test_reasonlets() -> None:
             scope="shop", question="buy a thing", graph=OTHER, outcome="failure", parent_id=first.reasonlet_id, at=LATER
         )
         assert (child.kind, child.version) == ("new_version", "1.1")
-        same = calls.capture(scope="shop", question="x", graph=OTHER, outcome=None, parent_id=child.reasonlet_id, at=LATER)
+        same = calls.capture(
+            scope="shop", question="x", graph=OTHER, outcome=None, parent_id=child.reasonlet_id, at=LATER
+        )
         assert (same.kind, same.reasonlet_id) == ("execution_only", child.reasonlet_id)
         run_id = calls.record_run(child.reasonlet_id, "failure", subject="bob", provenance=None, at=LATER, key="k2")
         assert isinstance(run_id, str)
@@ -37,7 +39,9 @@ def test_reasonlets() -> None:
         ranked = calls.rank(scope="shop", at=LATER, k=2, parent_rate="smoothed")
         assert ranked.columns[: len(RANK)] == RANK
         assert calls.rank(scope=None, parent_rate="raw").height == 2
-        found = calls.recall("buy", scope="shop", limit=10, min_similarity=None, weight=1.0, subject="bob", at=LATER, log=True)
+        found = calls.recall(
+            "buy", scope="shop", limit=10, min_similarity=None, weight=1.0, subject="bob", at=LATER, log=True
+        )
         assert set(RANK) | {"recall_id", "rank", "similarity", "score"} <= set(found.columns)
         assert mem.frame("recalls").height == 1
         assert calls.recall("buy", scope="shop", log=False).height == 2

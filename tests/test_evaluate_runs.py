@@ -16,7 +16,7 @@ from mnemokit.evaluate.past import Events, power_mixture
 from mnemokit.evaluate.procedures import predict_log, predict_runs
 from mnemokit.evaluate.run_log import run_log
 from mnemokit.evaluate.run_models import Hierarchical, LastN, PowerLaw, RankRule, run_baselines, run_rivals
-from mnemokit.ranking import rank
+from mnemokit.reasonlets.ranking import rank
 from mnemokit.records import RankParams
 from tests.oracles import evaluate as oracle
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mnemokit.edge_fold import fold_edges
-from mnemokit.fold_frames import EDGES, FACTS
+from mnemokit.fold.edges import fold_edges
+from mnemokit.fold.frames import EDGES, FACTS
 from mnemokit.records import EdgeParams
 from tests.oracles import edges as oracle
 from tests.test_fold_oracle import load

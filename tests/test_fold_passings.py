@@ -10,10 +10,10 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import InvalidInput
-from mnemokit.fold import TRAJECTORY, fold_passings
-from mnemokit.fold_kernel import SEGMENT, Rows, fold_rows
+from mnemokit.fold.kernel import SEGMENT, Rows, fold_rows
+from mnemokit.fold.passings import TRAJECTORY, fold_passings
 from mnemokit.frames import schema_of
-from mnemokit.mnests import Mnests, ingest
+from mnemokit.mnests.namespace import Mnests, ingest
 from mnemokit.records import EdgeParams
 from mnemokit.store import Store
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
-from mnemokit.forgetting import forget_everywhere
+from mnemokit.changes.forgetting import forget_everywhere
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.states import Step
 from mnemokit.store import Store
 from tests.support_changes import Once, contents, words_left
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemokit import graph
 from mnemokit.errors import InvalidInput
+from mnemokit.reasonlets import graph
 from tests.oracles import graphs as oracle
 
 NAMES = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=6)

@@ -7,7 +7,18 @@ import sys
 
 import mnemokit as mk
 
-HEAVY = ("altair", "vl_convert", "jupyter", "IPython", "pyspark", "numba", "wordllama", "networkx", "pandas", "scipy.stats")
+HEAVY = (
+    "altair",
+    "vl_convert",
+    "jupyter",
+    "IPython",
+    "pyspark",
+    "numba",
+    "wordllama",
+    "networkx",
+    "pandas",
+    "scipy.stats",
+)
 
 
 def imported() -> str:

@@ -12,7 +12,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from mnemokit.errors import Conflict, NotFound
-from mnemokit.mnests import Mnests, ingest
+from mnemokit.mnests.namespace import Mnests, ingest
 from mnemokit.store import Store
 from tests.oracles import edges as oracle
 from tests.test_fold_kernel_against_oracle import histories

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mnemokit as mk
 from mnemokit.errors import InvalidInput
-from mnemokit.mnests import Mnests, ingest, withdraw, withdraw_passings
+from mnemokit.mnests.namespace import Mnests, ingest, withdraw, withdraw_passings
 from mnemokit.store import Store
 
 DAY0 = datetime(2025, 3, 1, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import CorruptLog, NotFound
-from mnemokit.metnos import import_metnos
+from mnemokit.mnests.metnos import import_metnos
 
 DATA = Path(__file__).parent / "data"
 SAMPLE = DATA / "metnos" / "mnest.sqlite"

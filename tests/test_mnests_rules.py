@@ -14,7 +14,7 @@ import pytest
 import mnemokit as mk
 from mnemokit.errors import Conflict, InvalidInput, NotFound
 from mnemokit.frames import schema_of
-from mnemokit.mnests import Mnests
+from mnemokit.mnests.namespace import Mnests
 from mnemokit.store import Store
 
 DAY0 = datetime(2025, 3, 1, 12, tzinfo=UTC)

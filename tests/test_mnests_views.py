@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import mnemokit as mk
-from mnemokit.edge_forecast import fades_at
 from mnemokit.errors import InvalidInput, NotFound
-from mnemokit.mnests import Mnests
+from mnemokit.mnests.edge_forecast import fades_at
+from mnemokit.mnests.namespace import Mnests
 from mnemokit.store import Store
 
 DAY0 = datetime(2025, 3, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from mnemokit.errors import InvalidInput
-from mnemokit.ranking import RANK_SCHEMA, beta_interval, rank
+from mnemokit.reasonlets.ranking import RANK_SCHEMA, beta_interval, rank
 from tests.oracles import ranking as oracle
 
 T0 = datetime(2025, 1, 1, tzinfo=UTC)

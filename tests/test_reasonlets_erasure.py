@@ -6,7 +6,7 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import Forgotten, NotFound
-from mnemokit.reasonlet_erasure import ErasureReceipt
+from mnemokit.reasonlets.erasure import ErasureReceipt
 
 ADA, BOB = "ada-7731", "bob-2290"
 WORDS = "xylophone"
@@ -333,7 +333,7 @@ def from_source(mem, source, name, parent=None):
     """A capture as a replay of a source writes it."""
     import polars as pl
 
-    from mnemokit.reasonlet_capture import ingest
+    from mnemokit.reasonlets.capture import ingest
 
     content = mk.graph.canonical(one(name))
     batch = pl.DataFrame(
@@ -347,7 +347,7 @@ def from_source(mem, source, name, parent=None):
 
 
 def test_a_withdrawn_source_leaves_what_others_stand_on_with_its_labels_minus_its_runs(mem):
-    from mnemokit.reasonlet_erasure import withdraw
+    from mnemokit.reasonlets.erasure import withdraw
 
     root = from_source(mem, "x", "root")["reasonlet_id"]
     mid = from_source(mem, "x", "mid", root)["reasonlet_id"]

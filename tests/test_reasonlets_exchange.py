@@ -9,8 +9,8 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import Conflict, CorruptLog, InvalidInput, NotFound
-from mnemokit.exchange_files import EXCHANGE_SCHEMA
-from mnemokit.reasonlet_exchange import ExchangeReceipt
+from mnemokit.reasonlets.exchange import ExchangeReceipt
+from mnemokit.reasonlets.exchange_files import EXCHANGE_SCHEMA
 
 ADA, BOB = "ada", "bob"
 SUFFIXES = [".jsonl", ".parquet"]

@@ -14,7 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 import mnemokit as mk
 from mnemokit.errors import Forgotten, NotFound
-from mnemokit.reasonlet_erasure import erase_subject
+from mnemokit.reasonlets.erasure import erase_subject
 from tests.oracles import lineages, ranking
 from tests.oracles.procedures import Procedures, Refused
 

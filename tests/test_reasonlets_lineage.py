@@ -11,8 +11,8 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import NotFound
-from mnemokit.reasonlet_explain import RUN_STEPS_SCHEMA
-from mnemokit.reasonlet_reads import FOREST_SCHEMA, LINEAGE_SCHEMA
+from mnemokit.reasonlets.explain import RUN_STEPS_SCHEMA
+from mnemokit.reasonlets.reads import FOREST_SCHEMA, LINEAGE_SCHEMA
 from tests.oracles import lineages as oracle
 
 T0 = datetime(2025, 3, 1, tzinfo=UTC)

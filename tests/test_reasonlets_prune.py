@@ -9,7 +9,7 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import InvalidInput
-from mnemokit.reasonlet_capture import ingest
+from mnemokit.reasonlets.capture import ingest
 
 MONTH = timedelta(days=30)
 NOW = datetime(2025, 6, 1, tzinfo=UTC)

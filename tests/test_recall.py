@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemokit as mk
-from mnemokit.embedding import Embedder, WordLlamaEmbedder
 from mnemokit.errors import InvalidInput
-from mnemokit.ranking import RANK_SCHEMA
-from mnemokit.recall import RECALL_SCHEMA
-from mnemokit.tokens import tokens
+from mnemokit.reasonlets.embedding import Embedder, WordLlamaEmbedder
+from mnemokit.reasonlets.ranking import RANK_SCHEMA
+from mnemokit.reasonlets.recall import RECALL_SCHEMA
+from mnemokit.reasonlets.tokens import tokens
 from tests.oracles import bm25 as oracle
 
 T0 = datetime(2025, 3, 1, tzinfo=UTC)

@@ -31,7 +31,7 @@ def comparable(mem: mk.Memory) -> dict[str, pl.DataFrame]:
     runs = mem.frame("runs").join(mem.frame("reasonlets").select("reasonlet_id", "version", "scope"), on="reasonlet_id")
     return {
         "turns": mem.frame("turns").sort("session_id", "step"),
-        "edges": edges.sort(edges.columns[:4] + ["state"]),
+        "edges": edges.sort([*edges.columns[:4], "state"]),
         "runs": runs.select("session_id", "version", "scope", "outcome", "ts_run").sort("session_id"),
         "ticks": mem.frame("ager_runs").select("ts_ager", "kind"),
     }

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.sessions import Session, SessionChange
+from mnemokit.changes.states import Step
 from mnemokit.errors import Conflict, InvalidInput
-from mnemokit.sessions import Session, SessionChange
 from mnemokit.store import Store
 from tests.support_changes import Note, Once, fail_at, words_left
 
@@ -185,7 +185,7 @@ def test_opening_the_file_a_second_time_leaves_a_write_under_way_alone(tmp_path)
 
 KILLED = """
 import os, signal, sys
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
 from mnemokit.store import Store
 from tests.support_changes import Note
 changes = Changes(Store(sys.argv[1]))
@@ -222,6 +222,6 @@ def test_a_failed_forget_path_is_finished_by_the_next_opening(store, changes):
 def lay(con, store) -> None:
     from datetime import UTC, datetime
 
-    from mnemokit.forgetting import lay_tombstone
+    from mnemokit.changes.forgetting import lay_tombstone
 
     lay_tombstone(con, store.keyed_hash("vera"), datetime.now(UTC))

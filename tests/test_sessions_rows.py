@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.states import Step
 from mnemokit.errors import Forgotten, InvalidInput
 from mnemokit.store import Store
 from tests.support_changes import Note, Once, contents, words_left

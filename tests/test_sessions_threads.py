@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mnemokit import traces
-from mnemokit.change_states import Step
-from mnemokit.changes import Changes
+from mnemokit.changes import traces
+from mnemokit.changes.namespace import Changes
+from mnemokit.changes.states import Step
 from mnemokit.errors import Conflict
 from mnemokit.store import Store
 from tests.support_changes import Once, contents, fail_at, words_left

@@ -16,7 +16,7 @@ import mnemokit as mk
 from mnemokit.errors import InvalidInput
 from mnemokit.instants import to_us
 from mnemokit.records import EdgeParams
-from mnemokit.replay_ticks import Bounds, daily_ticks
+from mnemokit.replay.ticks import Bounds, daily_ticks
 from mnemokit.turns.frame import TURNS_SCHEMA, VALUE_COLUMNS
 from tests.support_spark import KEYS, PANDAS_WARNING, made_log
 

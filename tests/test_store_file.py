@@ -34,7 +34,7 @@ def test_a_newer_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as con:
         con.execute("UPDATE store_info SET value = '999' WHERE name = 'schema_version'")
     before = path.read_bytes()
-    with pytest.raises(mk.StoreVersion, match="schema version 999.*newer mnemokit"):
+    with pytest.raises(mk.StoreVersion, match=r"schema version 999.*newer mnemokit"):
         mk.open(path)
     assert path.read_bytes() == before
 
@@ -174,9 +174,12 @@ def test_a_memory_in_memory_can_be_copied_into_a_file(tmp_path: Path) -> None:
 
 
 def test_scrubbing_a_file_opened_twice_is_refused(tmp_path: Path) -> None:
-    with mk.open(tmp_path / "m.duckdb") as mem, mk.open(tmp_path / "m.duckdb"):
-        with pytest.raises(mk.Conflict, match="more than once"):
-            mem.scrub()
+    with (
+        mk.open(tmp_path / "m.duckdb") as mem,
+        mk.open(tmp_path / "m.duckdb"),
+        pytest.raises(mk.Conflict, match="more than once"),
+    ):
+        mem.scrub()
 
 
 def test_scrub_keeps_every_row_and_the_keyed_hash(tmp_path: Path) -> None:
@@ -195,8 +198,7 @@ def test_numbers_are_given_out_once_also_to_two_connections(tmp_path: Path) -> N
     taken: list[int] = []
 
     def take(store: Store) -> None:
-        for _ in range(50):
-            taken.append(store.write(lambda con: take_numbers(con, "seq", 3)))
+        taken.extend(store.write(lambda con: take_numbers(con, "seq", 3)) for _ in range(50))
 
     threads = [threading.Thread(target=take, args=(store,)) for store in (first, second)]
     for thread in threads:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemokit.errors import InvalidInput
-from mnemokit.mnests import Mnests
+from mnemokit.mnests.namespace import Mnests
+from mnemokit.mnests.walk import WALK, edges_in_frame, walk
 from mnemokit.store import Store
-from mnemokit.walk import WALK, edges_in_frame, walk
 
 AT = datetime(2025, 3, 1, tzinfo=UTC)
 COLUMNS = ["mnest_id", "src_executor", "src_version", "dst_executor", "dst_version", "weight_at", "state"]

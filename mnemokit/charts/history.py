@@ -22,7 +22,7 @@ from mnemokit.charts.parts import (
     utc_axis,
     utc_text,
 )
-from mnemokit.edge_weights import fraction_left
+from mnemokit.fold.edge_weights import fraction_left
 from mnemokit.instants import DAY_US, Instant, as_utc
 from mnemokit.records import EdgeParams
 

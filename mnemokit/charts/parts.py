@@ -11,7 +11,7 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput
 from mnemokit.instants import Instant
-from mnemokit.ranking import beta_interval
+from mnemokit.reasonlets.ranking import beta_interval
 
 Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 """What a chart function returns: shown by a notebook as it is, saved with ``.save("x.html")`` or ``.save("x.png")``."""

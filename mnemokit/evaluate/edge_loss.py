@@ -12,13 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from mnemokit.edge_weights import fraction_left
 from mnemokit.evaluate.edge_models import MnestWeights, Since, since, sorted_rows, weight_left
 from mnemokit.evaluate.metrics import Floats, Ints, summed
 from mnemokit.evaluate.next_executor import escape, mixed
 from mnemokit.evaluate.passing_log import PassingLog
 from mnemokit.evaluate.past import Past
-from mnemokit.fold_kernel import Rows, first_tick_below, fold_rows
+from mnemokit.fold.edge_weights import fraction_left
+from mnemokit.fold.kernel import Rows, first_tick_below, fold_rows
 from mnemokit.instants import DAY_US
 from mnemokit.records import EdgeParams
 

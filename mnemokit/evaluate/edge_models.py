@@ -13,11 +13,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from mnemokit.edge_weights import fraction_left, live_floor
 from mnemokit.evaluate.metrics import Floats, Ints, summed
 from mnemokit.evaluate.passing_log import Pairs, PassingLog
 from mnemokit.evaluate.run_models import HALF_LIFE_DAYS
-from mnemokit.fold_kernel import Rows, Trajectory, fold_rows, last_tick
+from mnemokit.fold.edge_weights import fraction_left, live_floor
+from mnemokit.fold.kernel import Rows, Trajectory, fold_rows, last_tick
 from mnemokit.instants import DAY_US
 from mnemokit.records import EdgeParams
 

@@ -13,7 +13,7 @@ from mnemokit.evaluate.passing_log import PassingLog
 from mnemokit.evaluate.reading import passing_log_of, run_log_of
 from mnemokit.evaluate.run_log import RunLog
 from mnemokit.evaluate.run_models import RankRule
-from mnemokit.fold_kernel import first_tick_below, fold_rows, last_tick
+from mnemokit.fold.kernel import first_tick_below, fold_rows, last_tick
 from mnemokit.frames import INSTANT
 from mnemokit.instants import DAY_US, from_us
 from mnemokit.memory import Memory

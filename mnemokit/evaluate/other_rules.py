@@ -11,15 +11,15 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from mnemokit.edge_weights import decay
 from mnemokit.errors import InvalidInput
 from mnemokit.evaluate.reading import passings_of, runs_of
 from mnemokit.evaluate.run_log import RunLog, run_log
-from mnemokit.fold import fold_passings
+from mnemokit.fold.edge_weights import decay
+from mnemokit.fold.passings import fold_passings
 from mnemokit.frames import INSTANT
 from mnemokit.instants import Instant, as_utc
 from mnemokit.memory import Memory
-from mnemokit.ranking import rank
+from mnemokit.reasonlets.ranking import rank
 from mnemokit.records import EdgeParams, RankParams
 
 EDGE = ("src_executor", "src_version", "dst_executor", "dst_version")

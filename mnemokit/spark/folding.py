@@ -14,11 +14,11 @@ from itertools import chain, pairwise
 import numpy as np
 import polars as pl
 
-from mnemokit.edge_fold import fold_edges
-from mnemokit.edge_keys import KEYS, number_keys, pair_numbers
-from mnemokit.edge_weights import weight_at
-from mnemokit.fold_frames import EDGES, INSTANT, NIGHTS, RECORDS, TAGS, Folded, Schema
-from mnemokit.fold_kernel import Ints
+from mnemokit.fold.edge_keys import KEYS, number_keys, pair_numbers
+from mnemokit.fold.edge_weights import weight_at
+from mnemokit.fold.edges import fold_edges
+from mnemokit.fold.frames import EDGES, INSTANT, NIGHTS, RECORDS, TAGS, Folded, Schema
+from mnemokit.fold.kernel import Ints
 from mnemokit.frames import conform, schema_of
 from mnemokit.instants import to_us
 from mnemokit.records import EdgeParams

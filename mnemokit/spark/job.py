@@ -25,13 +25,13 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType
 
-from mnemokit.edge_keys import PAIR
 from mnemokit.errors import Conflict
-from mnemokit.fold_frames import NIGHTS
+from mnemokit.fold.edge_keys import PAIR
+from mnemokit.fold.frames import NIGHTS
 from mnemokit.frames import schema_of
 from mnemokit.instants import from_us, to_us
 from mnemokit.records import EdgeParams, params_to_json
-from mnemokit.replay_ticks import Bounds, daily_ticks
+from mnemokit.replay.ticks import Bounds, daily_ticks
 from mnemokit.spark.columns import OverFrames, Schema, frame_of, over_batches, spark_schema
 from mnemokit.spark.folding import OUTPUT, PASSED, fold_bucket
 from mnemokit.spark.steps import (

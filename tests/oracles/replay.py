@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
@@ -37,7 +38,7 @@ def passings_of(steps):
         if row["parallel_group"] not in groups:
             order.append(row["parallel_group"])
         groups[row["parallel_group"]].append(row)
-    return [(a, b) for left, right in zip(order, order[1:], strict=False) for b in groups[right] for a in groups[left]]
+    return [(a, b) for left, right in itertools.pairwise(order) for b in groups[right] for a in groups[left]]
 
 
 def nights_between(first, last, hour=3):

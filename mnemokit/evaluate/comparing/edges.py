@@ -20,7 +20,7 @@ from mnemokit.evaluate.comparing.resampling import (
 )
 from mnemokit.evaluate.intervals import MIN_SESSIONS, SEED
 from mnemokit.evaluate.metrics import Floats
-from mnemokit.fold import fold_passings
+from mnemokit.fold.passings import fold_passings
 from mnemokit.records import EdgeParams
 from mnemokit.turns.derive import derive_passings
 

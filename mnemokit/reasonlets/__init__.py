@@ -1,0 +1,1 @@
+"""Procedures with versions: what they are, how they are captured, ranked, recalled and erased."""

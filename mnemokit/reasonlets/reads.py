@@ -1,0 +1,279 @@
+"""The calls that read procedures: ranking, recall, lineages, explanations.
+
+Here is only the thin shell: a call checks what a person gives and lets the rooms below work. Of these, only recall
+writes, and only what it was asked and showed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from mnemokit.errors import InvalidInput, NotFound
+from mnemokit.frames import INSTANT, INT, TEXT, conform
+from mnemokit.instants import Instant, as_utc, at_or_now
+from mnemokit.reasonlets import graph as graphs
+from mnemokit.reasonlets import recall as recalls
+from mnemokit.reasonlets.embedding import Embedder
+from mnemokit.reasonlets.explain import Explanation, explain
+from mnemokit.reasonlets.keys import checked_text, erasure_after
+from mnemokit.reasonlets.ranking import needed_params, ranked
+from mnemokit.records import ParentRate
+from mnemokit.store import Connection, Store, fetch, query
+
+LINEAGE_SCHEMA: dict[str, pl.DataType] = {
+    "reasonlet_id": TEXT,
+    "parent_id": TEXT,
+    "root_id": TEXT,
+    "version": TEXT,
+    "depth": INT,
+    "path": pl.List(TEXT),
+    "siblings": INT,
+    "children": INT,
+    "descendants": INT,
+    "high_water": INT,
+    "scope": TEXT,
+    "question": TEXT,
+    "subject": TEXT,
+    "graph_hash": TEXT,
+    "ts_captured": INSTANT,
+}
+FOREST_SCHEMA: dict[str, pl.DataType] = {
+    name: LINEAGE_SCHEMA[name]
+    for name in ("reasonlet_id", "parent_id", "root_id", "version", "depth", "scope", "ts_captured")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reasonlet:
+    """A procedure in one version.
+
+    Attributes:
+        reasonlet_id: Key.
+        parent_id: What it is a version of; None for a root.
+        root_id: Its lineage's first version.
+        version: Its label.
+        depth: Steps below the root.
+        scope: Scope of its capture.
+        question: What was asked; None is never recalled.
+        subject: The person it belongs to.
+        graph: The procedure: nodes, edges, properties.
+        graph_hash: Hash of the graph's content.
+        provenance: What the capture said of its origin.
+        ts_captured: When it was captured, UTC.
+        untimed: Its log had no times; the instant tells the order only.
+        source: The replayed source; None if captured by a call.
+    """
+
+    reasonlet_id: str
+    parent_id: str | None
+    root_id: str
+    version: str
+    depth: int
+    scope: str
+    question: str | None
+    subject: str | None
+    graph: dict[str, object]
+    graph_hash: str
+    provenance: str | None
+    ts_captured: datetime
+    untimed: bool
+    source: str | None
+
+
+class ReasonletReads:
+    """The reading half of ``mem.reasonlets``."""
+
+    def __init__(self, store: Store) -> None:
+        """Work on an open store."""
+        self._store = store
+
+    def rank(
+        self,
+        scope: str | None = None,
+        at: Instant | None = None,
+        k: float | None = None,
+        parent_rate: ParentRate | None = None,
+    ) -> pl.DataFrame:
+        """Rank reasonlets by their rate, best first.
+
+        Args:
+            scope: Only this scope; None: all.
+            at: As of this instant; None: as the store stands.
+            k: Strength of the prior, in runs; None: the store's (2).
+            parent_rate: ``"smoothed"`` or ``"raw"``; None: the store's (smoothed).
+
+        Returns:
+            One row per reasonlet; the columns of ``mk.rank``.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     mem.reasonlets.rank().select("n", "s", "prior", "prior_source").rows()
+            [(1, 1, 0.5, 'neutral')]
+        """
+        params = needed_params(self._store.rank_params, k, parent_rate)
+        moment = None if at is None else as_utc(at)
+        with self._store.read() as con:
+            return ranked(con, params, at=moment, scope=scope)
+
+    def recall(
+        self,
+        question: str,
+        scope: str,
+        limit: int = 10,
+        min_similarity: float | None = None,
+        weight: float | None = None,
+        subject: str | None = None,
+        at: Instant | None = None,
+        log: bool = True,
+        embedder: Embedder | None = None,
+    ) -> pl.DataFrame:
+        """Find the procedures that answer a question best: similar to it, and believed to be good.
+
+        Args:
+            question: What is asked.
+            scope: Where to look.
+            limit: How many rows at most.
+            min_similarity: Leave out less similar ones (0 to 1); None: all that are similar at all.
+            weight: How much the rate counts in the score, 0 to 1; None: the memory's (1).
+            subject: The person who asks.
+            at: As of this instant; None: as the store stands.
+            log: Keep the recall and what it showed. A read-only store keeps nothing, and none keeps what is not later
+                than an erasure of the scope or the subject.
+            embedder: Compare by vectors instead of words (BM25).
+
+        Returns:
+            The columns of ``mk.rank``, and ``recall_id`` (null if nothing was kept), ``rank`` (from 1), ``similarity``
+            and ``score``; best first. Empty if nothing is similar.
+
+        Raises:
+            InvalidInput: If an argument is out of its range.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.reasonlets.capture("shop", "refund an order", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     mem.reasonlets.recall("refund an order", scope="shop").select("rank", "similarity").rows()
+            [(1, 1.0)]
+        """
+        if limit < 1:
+            raise InvalidInput(f"limit must be at least 1, not {limit!r}; nothing was recalled")
+        least = 0.0 if min_similarity is None else min_similarity
+        if not 0 <= least <= 1:
+            raise InvalidInput(f"min_similarity must be from 0 to 1, not {min_similarity!r}; nothing was recalled")
+        params = self._store.rank_params
+        asked = recalls.Asked(
+            question=checked_text(question, "question"),
+            scope=checked_text(scope, "scope"),
+            limit=limit,
+            min_similarity=least,
+            params=params if weight is None else dataclasses.replace(params, weight=weight),
+            subject=None if subject is None else checked_text(subject, "subject"),
+            at=None if at is None else as_utc(at),
+            embedder=embedder,
+        )
+        if not log or self._store.read_only:
+            with self._store.read() as con:
+                return recalls.recall(con, asked, keep=False)
+        now, keyed_hash = at_or_now(at), self._store.keyed_hash
+
+        def work(con: Connection) -> pl.DataFrame:
+            shown = recalls.recall(con, asked, keep=True)
+            erased = erasure_after(con, keyed_hash, now, scope=asked.scope, subject=asked.subject)
+            return shown if erased else recalls.log(con, asked, shown, now)
+
+        return self._store.write(work)
+
+    def get(self, reasonlet_id: str) -> Reasonlet:
+        """One reasonlet.
+
+        Raises:
+            NotFound: If it is unknown.
+        """
+        with self._store.read() as con:
+            rows = fetch(con, query("reasonlet"), {"reasonlet_id": reasonlet_id}).rows(named=True)
+        if not rows:
+            raise NotFound(f"there is no reasonlet {reasonlet_id!r}; check the id")
+        text = rows[0].pop("graph")
+        return Reasonlet(graph=graphs.from_text(text), **rows[0])
+
+    def diff(self, reasonlet_id: str, other_id: str | None = None) -> pl.DataFrame:
+        """What a version changed: the difference from its parent (or from another reasonlet) to it.
+
+        Args:
+            reasonlet_id: The graph after.
+            other_id: The graph before; None: the parent, or the empty graph for a root.
+
+        Returns:
+            The rows of ``graph.diff``: part, change, key, before, after.
+
+        Raises:
+            NotFound: If one of them is unknown.
+        """
+        after = self.get(reasonlet_id)
+        before_id = after.parent_id if other_id is None else other_id
+        return graphs.diff({} if before_id is None else self.get(before_id).graph, after.graph)
+
+    def lineage(self, reasonlet_id: str, at: Instant | None = None) -> pl.DataFrame:
+        """The whole lineage that a reasonlet belongs to.
+
+        Args:
+            reasonlet_id: Any version of it.
+            at: As of this instant; None: as it stands.
+
+        Returns:
+            One row per version, by label: ``reasonlet_id, parent_id, root_id, version, depth, path`` (ids from the root
+            to it), ``siblings, children, descendants`` (how many), ``high_water`` (the highest number ever given out),
+            ``scope, question, subject, graph_hash, ts_captured``.
+
+        Raises:
+            NotFound: If the reasonlet is unknown.
+        """
+        moment = None if at is None else as_utc(at)
+        with self._store.read() as con:
+            rows = con.execute("SELECT root_id FROM reasonlets WHERE reasonlet_id = ?", [reasonlet_id]).fetchall()
+            if not rows:
+                raise NotFound(f"there is no reasonlet {reasonlet_id!r}; check the id")
+            return conform(fetch(con, query("lineage"), {"root_id": rows[0][0], "at": moment}), LINEAGE_SCHEMA)
+
+    def forest(self, at: Instant | None = None) -> pl.DataFrame:
+        """Where every reasonlet stands: its root and its depth.
+
+        Returns:
+            One row per reasonlet: ``reasonlet_id, parent_id, root_id, version, depth, scope, ts_captured``.
+        """
+        with self._store.read() as con:
+            moment = None if at is None else as_utc(at)
+            return conform(fetch(con, query("forest"), {"at": moment}), FOREST_SCHEMA)
+
+    def explain(
+        self,
+        reasonlet_id: str,
+        at: Instant | None = None,
+        k: float | None = None,
+        parent_rate: ParentRate | None = None,
+    ) -> Explanation:
+        """Why a reasonlet ranks where it does.
+
+        Returns:
+            The sentence, the numbers, the parent's numbers, and what each run did to the rate.
+
+        Raises:
+            NotFound: If it is unknown, or was captured later than ``at``.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     made = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     why = mem.reasonlets.explain(made.reasonlet_id)
+            >>> why.runs.select("n", "s", pl.col("rate", "change").round(4)).rows()
+            [(1, 1, 0.6667, 0.1667)]
+        """
+        params = needed_params(self._store.rank_params, k, parent_rate)
+        with self._store.read() as con:
+            return explain(con, reasonlet_id, params, None if at is None else as_utc(at))

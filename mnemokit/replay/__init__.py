@@ -1,0 +1,1 @@
+"""From logged turns to memory, exactly once."""

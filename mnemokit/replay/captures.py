@@ -1,0 +1,94 @@
+"""The end of a replay: what its sessions did is captured as procedures, in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from mnemokit.reasonlets import capture as reasonlet_capture
+from mnemokit.replay.chunk import untimed_instants
+from mnemokit.replay.policies import Policies
+from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
+
+SLICE_SESSIONS = 100_000
+"""Sessions that are captured together, in one transaction."""
+
+
+def slices(store: Store, first_turn_no: int, sources: list[str]) -> Iterator[pl.DataFrame]:
+    """Sessions that got turns since a turn number, in the order of their last step, in slices.
+
+    Returns:
+        Frames with columns source, session_id.
+    """
+    with store.read() as con:
+        yield from slices_within(con, first_turn_no, sources)
+
+
+def slices_within(con: Connection, first_turn_no: int, sources: list[str]) -> Iterator[pl.DataFrame]:
+    """As ``slices``, on a connection that is in a transaction already."""
+    sessions = fetch(
+        con, query("replay_sessions_to_capture"), {"first_turn_no": first_turn_no, "sources": sources}
+    ).select("source", "session_id")
+    yield from sessions.iter_slices(SLICE_SESSIONS)
+
+
+def sessions_since(con: Connection, first_turn_no: int) -> int:
+    """How many sessions got turns since a turn number."""
+    return con.execute(
+        "SELECT count(*) FROM (SELECT DISTINCT source, session_id FROM turns WHERE turn_no >= ?)", [first_turn_no]
+    ).fetchall()[0][0]
+
+
+def capture(con: Connection, store: Store, sessions: pl.DataFrame, policies: Policies) -> dict[str, int]:
+    """Capture what these sessions did, once.
+
+    Args:
+        con: In a transaction.
+        store: Whose keyed hash is used.
+        sessions: Columns source, session_id.
+        policies: How captures are derived and find their parents.
+
+    Returns:
+        How many captures were written, by kind.
+    """
+    with lend(con, slice=sessions):
+        turns = fetch(con, query("replay_session_turns"))
+        passings = fetch(con, query("replay_session_passings"))
+    captures = policies.derive_captures(turns, passings)
+    if captures.height == 0:
+        return {}
+    captures = captures.with_columns(key_hash=_keys(store, captures), seq=pl.int_range(pl.len(), dtype=pl.Int64))
+    captures = captures.with_columns(pl.col("seq") + take_numbers(con, "seq", captures.height)).with_columns(
+        ts=pl.coalesce("ts", untimed_instants(pl.col("seq"))), provenance=_provenance()
+    )
+    receipts = reasonlet_capture.ingest(
+        con,
+        captures,
+        store.keyed_hash,
+        parents="same_question" if policies.parents == "same_question" else "given",
+    )
+    kinds = receipts.filter("written").group_by("kind").len()
+    return dict(kinds.iter_rows())
+
+
+def capture_key(source: str, session_id: str, turn_id: str | None = None, step: int | None = None) -> str:
+    """The idempotency key of a replayed capture: of its session, or of its step where a session has several."""
+    return "\x1f".join(("replay", source, session_id, *([] if turn_id is None else [turn_id, str(step)])))
+
+
+def _keys(store: Store, captures: pl.DataFrame) -> pl.Series:
+    rows = captures.select("source", "session_id", "turn_id", "step", "once_per_session").iter_rows()
+    return pl.Series(
+        [
+            store.keyed_hash(
+                capture_key(source, session_id) if once else capture_key(source, session_id, turn_id, step)
+            )
+            for source, session_id, turn_id, step, once in rows
+        ],
+        dtype=pl.String,
+    )
+
+
+def _provenance() -> pl.Expr:
+    return pl.struct("source", "session_id", "executor_version").struct.json_encode()
