@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --frozen
 
-.PHONY: demo test test-slow test-spark lint type notebooks bench results docs browser wheel clean help
+.PHONY: demo test test-slow lint type notebooks bench results docs browser wheel clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,7 +30,7 @@ notebooks: .venv/test  ## Write the notebooks anew from their scripts, run them,
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 bench: .venv/test  ## Every benchmark; each prints one JSON line
-	@for script in benchmarks/bench_*.py; do $(RUN) --all-extras --group compare python $$script || exit 1; done
+	@for script in benchmarks/bench_*.py; do $(RUN) --group compare python $$script || exit 1; done
 
 results: .venv/test  ## Write docs/results.md: was the memory right?
 	$(RUN) python benchmarks/results.py

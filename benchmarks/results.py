@@ -58,7 +58,9 @@ How to read it. Every prediction is made from what was known strictly before; wh
 as a whole before any of it is learnt. Square brackets are 95 % intervals from drawing whole sessions with replacement
 (2,000 draws, fixed seed). "Better" and "worse" are paired: the same draws for both models, and an interval that
 excludes 0. "Not told apart" means what it says. Parameters are fitted on the training part only, and which fitted model
-is called *chosen* is decided by its log loss there. Nothing is tuned on what is scored."""
+is called *chosen* is decided by its log loss there. Nothing is tuned on what is scored. One thing to
+hold against the agb table: which families of models exist was settled after a first look at some scores of the same
+period, though none of the parameters and not the choice among them was."""
 
 
 def procedures() -> list[str]:

@@ -60,7 +60,7 @@ def ranking(ranked: pl.DataFrame) -> pl.DataFrame:
     """The columns of a ranking that fit a terminal."""
     return ranked.select(
         "scope",
-        question=_short("question", 36),
+        question=_short("question", 26),
         version="version",
         runs="n",
         ok="s",
@@ -97,8 +97,9 @@ def edges(mnests: pl.DataFrame) -> pl.DataFrame:
 
 
 def paths(walks: pl.DataFrame) -> pl.DataFrame:
-    """The columns of walks that fit a terminal."""
-    return walks.select("path", "mean_weight", "depth", "truncated")
+    """The columns of walks that fit a terminal; versions are left to ``--json``."""
+    names = pl.col("path").str.replace_all(r"@[^ ]+", "")
+    return walks.select(path=names, mean_weight="mean_weight", depth="depth", truncated="truncated")
 
 
 def _short(name: str, characters: int) -> pl.Expr:

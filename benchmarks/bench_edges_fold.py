@@ -1,6 +1,6 @@
 """The fold: passings in Parquet, with text keys, become trajectory and mnests in memory, the nightly ager inside.
 
-    python benchmarks/edges_fold.py [PASSINGS] [EDGES] [--runs N]
+    python benchmarks/bench_edges_fold.py [PASSINGS] [EDGES] [--runs N]
 
 Every run is a process of its own, so that its peak of memory is its own; the time is from opening the Parquet file to
 holding the result, without starting Python.

@@ -1,6 +1,6 @@
 """Roots and depths of a million reasonlets up to 50 deep, one lineage, and erasures that cut lineages.
 
-.venv/bin/python benchmarks/reasonlets_lineage.py [REASONLETS]
+.venv/bin/python benchmarks/bench_reasonlets_lineage.py [REASONLETS]
 """
 
 from __future__ import annotations

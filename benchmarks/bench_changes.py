@@ -1,6 +1,6 @@
 """Memory writes: a store of a million changes answers a timeline, forgets a person with 10,000 of them, and writes on.
 
-    python benchmarks/changes_million.py [CHANGES]
+    python benchmarks/bench_changes.py [CHANGES]
 
 One line of JSON per question. ``ratio`` is against the barest DuckDB statement that reads or changes the same rows.
 """

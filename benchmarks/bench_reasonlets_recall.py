@@ -1,6 +1,6 @@
 """Recall over 100,000 questions and a million runs: milliseconds a query, and hit@10 beside a plain BM25 library.
 
-    .venv/bin/python benchmarks/reasonlets_recall.py [QUESTIONS] [RUNS]
+    .venv/bin/python benchmarks/bench_reasonlets_recall.py [QUESTIONS] [RUNS]
 
 A query is a question of the set with some words lost, two foreign words added and the order gone; a hit is that
 question among the first ten. The library (bm25s) gets the same terms, k1 and b. With weight 0 both rank by similarity

@@ -1,6 +1,6 @@
 """Ranking a million reasonlets with ten million runs, beside bare SQL that does the same joins, filters and sort.
 
-.venv/bin/python benchmarks/reasonlets_rank.py [REASONLETS] [RUNS]
+.venv/bin/python benchmarks/bench_reasonlets_rank.py [REASONLETS] [RUNS]
 """
 
 from __future__ import annotations

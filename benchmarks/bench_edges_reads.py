@@ -1,6 +1,6 @@
 """The ager on 1 M edges against its bare UPDATE; weights at an instant for 10 M edges; walks.
 
-python benchmarks/edges_reads.py [--edges N] [--weights N]
+python benchmarks/bench_edges_reads.py [--edges N] [--weights N]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The store: 10 M passings go in, in one transaction; then 1,000 late ones, as a replay or an ager meets them.
 
-    python benchmarks/edges_store.py [PASSINGS] [EDGES]
+    python benchmarks/bench_edges_store.py [PASSINGS] [EDGES]
 
 ``ratio`` is against the barest DuckDB statement for the same rows: inserting ready events, or nothing to compare with.
 """

@@ -1,6 +1,6 @@
 """Captures: batches of 12-node graphs per second, hashing included, and single ones beside their bare statements.
 
-taskset -c 0 .venv/bin/python benchmarks/reasonlets_capture.py [BATCH] [SINGLE]
+taskset -c 0 .venv/bin/python benchmarks/bench_reasonlets_capture.py [BATCH] [SINGLE]
 """
 
 from __future__ import annotations
