@@ -12,7 +12,8 @@ demo: .venv/demo  ## Replay the bundled log, print what its memory learned, writ
 	$(RUN) --no-default-groups mnemokit demo --page memory.html
 
 test: .venv/test lint type  ## Lint, types, every test, every notebook
-	$(RUN) pytest -n 2 --dist worksteal --doctest-modules mnemokit tests --cov --cov-report=term
+	$(RUN) pytest -m alone tests/test_import.py
+	$(RUN) pytest -n 2 --dist worksteal -m "not alone" --doctest-modules mnemokit tests --cov --cov-report=term
 	$(RUN) pytest -n 2 --nbmake notebooks
 
 test-slow: .venv/test  ## The long forms of the tests

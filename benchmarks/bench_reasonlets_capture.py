@@ -17,6 +17,7 @@ import polars as pl
 from common import emit, timed
 
 import mnemokit as mk
+from mnemokit.reasonlets import graph as graph_content
 from mnemokit.store import query
 
 NOW = datetime(2025, 3, 1, tzinfo=UTC)
@@ -56,7 +57,7 @@ def batches(mem: mk.memory.Memory, size: int) -> float:
     return 5 * size / seconds
 
 
-def bare(con, number: int, root: str, question: str, content: mk.graph.Content) -> None:
+def bare(con, number: int, root: str, question: str, content: graph_content.Content) -> None:
     """The statements of a capture of a new version, and nothing else: no checks, no rule."""
     name, terms = f"rl_{number:024d}", question.split()
     con.execute("BEGIN TRANSACTION")
@@ -109,7 +110,7 @@ def singles(mem: mk.memory.Memory, n: int) -> tuple[float, float]:
     ours, theirs = [], []
     for number in range(n):
         graph, question = made_graph(number), f"refund order {number} bought in shop {number % 97}"
-        content = mk.graph.canonical(graph)
+        content = graph_content.canonical(graph)
         started = time.perf_counter()
         mem.reasonlets.capture(
             scope="bare", question=question, graph=graph, outcome="success", subject="user", parent_id=root,

@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 
 import mnemokit as mk
+from mnemokit.reasonlets import graph as graph_content
 from mnemokit.reasonlets import run_counts
 from mnemokit.store import fetch, lend
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
-GRAPH = mk.graph.canonical({"nodes": [{"id": "look"}, {"id": "act"}], "edges": [{"src": "look", "dst": "act"}]})
+GRAPH = graph_content.canonical({"nodes": [{"id": "look"}, {"id": "act"}], "edges": [{"src": "look", "dst": "act"}]})
 INSTANT = pl.Datetime("us", "UTC")
 
 

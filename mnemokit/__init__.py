@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mnemokit import datasets
-from mnemokit.changes.session_change import SessionChange
 from mnemokit.errors import (
     ConcurrentWrite,
     Conflict,
@@ -27,12 +25,6 @@ from mnemokit.errors import (
     StoreVersion,
     UnknownFormat,
 )
-from mnemokit.fold.ageing import age
-from mnemokit.fold.edge_weights import decay
-from mnemokit.fold.passings import fold_passings
-from mnemokit.memory import Memory
-from mnemokit.memory import open_memory as open  # noqa: A004 - mk.open is the name that users know
-from mnemokit.reasonlets.ranking import rank
 from mnemokit.records import (
     AgerStats,
     CaptureKind,
@@ -43,15 +35,22 @@ from mnemokit.records import (
     ReplayReport,
     Verdict,
 )
-from mnemokit.turn_log import TurnLog
-from mnemokit.turns.derive import derive_captures, derive_passings
-from mnemokit.turns.frame import check_turns
-from mnemokit.turns.memory_writes import read_memory_writes
-from mnemokit.turns.reading import RejectedRecords, read_batches, read_turns
 
 if TYPE_CHECKING:
-    from mnemokit import charts, evaluate, spark
+    from mnemokit import charts, datasets, evaluate, spark
+    from mnemokit.changes.session_change import SessionChange
+    from mnemokit.fold.ageing import age
+    from mnemokit.fold.edge_weights import decay
+    from mnemokit.fold.passings import fold_passings
+    from mnemokit.memory import Memory
+    from mnemokit.memory import open_memory as open  # noqa: A004 - mk.open is the name that users know
     from mnemokit.page import report
+    from mnemokit.reasonlets.ranking import rank
+    from mnemokit.turn_log import TurnLog
+    from mnemokit.turns.derive import derive_captures, derive_passings
+    from mnemokit.turns.frame import check_turns
+    from mnemokit.turns.memory_writes import read_memory_writes
+    from mnemokit.turns.reading import RejectedRecords, read_batches, read_turns
 
 __version__ = "0.1.0"
 
@@ -100,22 +99,40 @@ __all__ = [
     "spark",
 ]
 
-# Loaded when first asked for: they pull in packages that a batch job never needs.
+# Loaded when first asked for: importing mnemokit is quick, and loads no package that the program does not use.
 _LATE = {
+    "Memory": ("mnemokit.memory", "Memory"),
+    "RejectedRecords": ("mnemokit.turns.reading", "RejectedRecords"),
+    "SessionChange": ("mnemokit.changes.session_change", "SessionChange"),
+    "TurnLog": ("mnemokit.turn_log", "TurnLog"),
+    "age": ("mnemokit.fold.ageing", "age"),
     "charts": ("mnemokit.charts", None),
+    "check_turns": ("mnemokit.turns.frame", "check_turns"),
+    "datasets": ("mnemokit.datasets", None),
+    "decay": ("mnemokit.fold.edge_weights", "decay"),
+    "derive_captures": ("mnemokit.turns.derive", "derive_captures"),
+    "derive_passings": ("mnemokit.turns.derive", "derive_passings"),
     "evaluate": ("mnemokit.evaluate", None),
+    "fold_passings": ("mnemokit.fold.passings", "fold_passings"),
+    "open": ("mnemokit.memory", "open_memory"),
+    "rank": ("mnemokit.reasonlets.ranking", "rank"),
+    "read_batches": ("mnemokit.turns.reading", "read_batches"),
+    "read_memory_writes": ("mnemokit.turns.memory_writes", "read_memory_writes"),
+    "read_turns": ("mnemokit.turns.reading", "read_turns"),
     "report": ("mnemokit.page", "report"),
     "spark": ("mnemokit.spark", None),
 }
 
 
 def __getattr__(name: str) -> object:
-    """Load charts, evaluate and report when they are first asked for."""
+    """Load a public name when it is first asked for."""
     if name not in _LATE:
         raise AttributeError(f"module 'mnemokit' has no attribute {name!r}")
     module_name, attribute = _LATE[name]
     module = import_module(module_name)
-    return module if attribute is None else getattr(module, attribute)
+    value = module if attribute is None else getattr(module, attribute)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import mnemokit as mk
 from mnemokit.errors import Conflict, InvalidInput, NotFound
+from mnemokit.reasonlets import graph as graph_content
 
 T0 = "2025-03-01T12:00:00+00:00"
 T1 = "2025-03-02T12:00:00+00:00"
@@ -269,7 +270,7 @@ def test_a_batch_is_the_same_as_its_captures_one_by_one_in_the_order_of_their_in
             one.reasonlets.capture(**given_now, at=moment)
         batch = pl.DataFrame(
             [
-                {**each, "graph": mk.graph.canonical(each["graph"]).text, "ts": moment}
+                {**each, "graph": graph_content.canonical(each["graph"]).text, "ts": moment}
                 for moment, each in zip(at, drawn, strict=True)
             ],
             schema={
@@ -296,7 +297,7 @@ def test_a_batch_settles_parents_and_repeated_keys(mem):
         {
             "scope": ["s"] * 5,
             "question": ["q"] * 5,
-            "graph": [mk.graph.canonical(plan(*ids)).text for ids in ("a", "b", "c", "z", "c")],
+            "graph": [graph_content.canonical(plan(*ids)).text for ids in ("a", "b", "c", "z", "c")],
             "outcome": ["success", None, "failure", "success", "success"],
             "parent_id": [root.reasonlet_id] * 5,
             "key": [None, None, "new", "first", "new"],
@@ -322,7 +323,7 @@ def test_a_batch_takes_structs_and_leaves_their_null_fields_out(mem):
     graphs = [{"nodes": [{"id": "b", "kind": "x"}], "edges": []}, plan("a")]
     receipts = mem.reasonlets.capture_many(pl.DataFrame({"scope": ["s", "s"], "graph": graphs}))
     for receipt, one in zip(receipts.iter_rows(named=True), graphs, strict=True):
-        assert mem.reasonlets.get(receipt["reasonlet_id"]).graph_hash == mk.graph.canonical(one).hash
+        assert mem.reasonlets.get(receipt["reasonlet_id"]).graph_hash == graph_content.canonical(one).hash
 
 
 @pytest.mark.parametrize(

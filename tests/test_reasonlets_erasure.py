@@ -6,6 +6,7 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import Forgotten, NotFound
+from mnemokit.reasonlets import graph as graph_content
 from mnemokit.reasonlets.erasure import ErasureReceipt
 
 ADA, BOB = "ada-7731", "bob-2290"
@@ -335,7 +336,7 @@ def from_source(mem, source, name, parent=None):
 
     from mnemokit.reasonlets.capture import ingest
 
-    content = mk.graph.canonical(one(name))
+    content = graph_content.canonical(one(name))
     batch = pl.DataFrame(
         {
             "scope": ["s"], "question": ["q"], "graph": [content.text], "graph_hash": [content.hash],

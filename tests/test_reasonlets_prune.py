@@ -9,6 +9,7 @@ import pytest
 
 import mnemokit as mk
 from mnemokit.errors import InvalidInput
+from mnemokit.reasonlets import graph as graph_content
 from mnemokit.reasonlets.capture import ingest
 
 MONTH = timedelta(days=30)
@@ -106,7 +107,7 @@ def test_the_first_receipt_of_a_key_still_answers_after_a_prune(mem):
 
 
 def test_what_came_without_times_is_never_called_unused(mem):
-    content = mk.graph.canonical(one("a"))
+    content = graph_content.canonical(one("a"))
     batch = pl.DataFrame(
         {
             "scope": ["s"],
