@@ -33,7 +33,7 @@ _AGERS = ("daily", None)
 _SETTINGS = {
     # Spark's default is a type without a time zone that counts nanoseconds; DuckDB and Polars read this one as UTC.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Spark measures a batch anew for each row that it adds: ten thousand rows, its default, cost each row twice as much.
+    # Spark measures a batch anew for each row that it adds: with its ten thousand rows each one costs twice as much.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 
