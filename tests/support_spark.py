@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import mnemokit as mk
+from mnemokit.turns.frame import TURNS_SCHEMA
 
 #: PySpark says so of every pandas from 3.0 on; nothing here uses pandas.
 PANDAS_WARNING = r"ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -96,7 +97,7 @@ def made_log(sessions: int, seed: int, *, timed: float = 0.7) -> pl.DataFrame:
                     "place": number + 3 * rng.random() + (0 if number < sessions // 2 else 10),
                 }
             )
-    schema = {name: dtype for name, dtype in mk.turns.frame.TURNS_SCHEMA.items() if name in rows[0]}
+    schema = {name: dtype for name, dtype in TURNS_SCHEMA.items() if name in rows[0]}
     frame = pl.DataFrame(rows, schema=schema | {"place": pl.Float64})
     repeats = frame.sample(fraction=0.03, seed=seed).with_columns(
         question=pl.lit("said again, and not counted"), place=pl.col("place") + 5
