@@ -9,10 +9,11 @@ import polars as pl
 
 from mnemokit.errors import CorruptLog
 from mnemokit.mnests import bulk as mnest_bulk
+from mnemokit.replay.forgotten import without_forgotten
 from mnemokit.replay.policies import Policies
 from mnemokit.replay.ticks import Bounds, passing_bounds, ticks_to_add
 from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
-from mnemokit.turns.frame import REJECTS_SCHEMA, TURN_KEY, TURNS_SCHEMA
+from mnemokit.turns.frame import TURN_KEY, TURNS_SCHEMA
 
 _EDGE = ["src_executor", "src_version", "dst_executor", "dst_version"]
 
@@ -82,8 +83,7 @@ def commit(
         CorruptLog: With ``strict``, if a record cannot be used.
     """
     distinct = _without_repeats(chunk.turns)
-    kept, forgotten = _without_forgotten(con, store, distinct)
-    rejects = pl.concat([chunk.rejects, forgotten]) if forgotten.height else chunk.rejects
+    kept, rejects = without_forgotten(con, store, distinct, chunk.rejects)
     if strict and rejects.height:
         row = rejects.row(0, named=True)
         raise CorruptLog(f"{row['file']}: {row['place']}: {row['reason']}; strict: nothing was written")
@@ -103,7 +103,7 @@ def commit(
     return ChunkResult(
         turns=fresh.height,
         passings=passings.height,
-        duplicates=chunk.turns.height - forgotten.height - fresh.height,
+        duplicates=chunk.turns.height - (distinct.height - kept.height) - fresh.height,
         rejects=rejects.height,
         ticks=len(ticks),
     )
@@ -124,34 +124,6 @@ def _without_repeats(turns: pl.DataFrame) -> pl.DataFrame:
     repeats = rows.filter(~pl.struct(TURN_KEY).is_first_distinct()).get_column("row")
     keep = pl.int_range(turns.height, dtype=pl.UInt32, eager=True).is_in(repeats.implode()).not_()
     return turns.filter(keep)
-
-
-def _without_forgotten(con: Connection, store: Store, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Turns that may be stored, and rejects for those of erased persons and scopes from before the erasure."""
-    nothing = pl.DataFrame(schema={**REJECTS_SCHEMA, "source": pl.String})
-    stones = fetch(con, "SELECT name_hash, realm, ts_forgotten FROM tombstones WHERE realm IN ('subject', 'scope')")
-    if stones.height == 0:
-        return turns, nothing
-    limits = pl.lit(None, dtype=pl.Datetime("us", "UTC"))
-    for realm, name in (("subject", pl.col("user_id")), ("scope", pl.coalesce("scope", "source"))):
-        names = turns.select(name.unique().drop_nulls()).to_series()
-        hashed = pl.DataFrame({"name": names, "name_hash": [store.keyed_hash(text) for text in names]})
-        known = hashed.join(stones.filter(pl.col("realm") == realm), on="name_hash")
-        if known.height:
-            limit = name.replace_strict(known["name"], known["ts_forgotten"], default=None)
-            limits = pl.max_horizontal(limits, limit)
-    # An untimed turn cannot be shown to be later than the erasure.
-    old = limits.is_not_null() & (pl.col("ts").is_null() | (pl.col("ts") <= limits))
-    marked = turns.with_columns(forgotten=old)
-    gone = marked.filter("forgotten").select(
-        file=pl.lit(None, dtype=pl.String),
-        place=pl.lit(None, dtype=pl.String),
-        reason=pl.lit("forgotten"),
-        excerpt=pl.lit(None, dtype=pl.String),
-        user_id=pl.lit(None, dtype=pl.String),
-        source=pl.col("source"),
-    )
-    return marked.filter(~pl.col("forgotten")).drop("forgotten"), pl.concat([nothing, gone])
 
 
 def _without_stored(con: Connection, turns: pl.DataFrame) -> pl.DataFrame:
