@@ -60,8 +60,8 @@ as a whole before any of it is learnt. Square brackets are 95 % intervals from d
 excludes 0. "Not told apart" means what it says. Parameters are fitted on the training part only, and which fitted model
 is called *chosen* is decided by its log loss there. No parameter is fitted on what is
 scored. But on agb the scored period was not unseen: some scores of it had been looked at before the list of model
-families was settled, and the families with a half-life counted in runs came out of that look. So these differences are
-the upper side of what a truly unseen period would show."""
+families was settled, and the families with a half-life counted in runs came out of that look. So read
+these differences as optimistic."""
 
 
 def procedures() -> list[str]:

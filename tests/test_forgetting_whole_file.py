@@ -1,4 +1,4 @@
-"""A person forgotten in a real memory, with everything a person can be in: no table and no byte of the file has them."""
+"""A person forgotten in a real memory, wherever a person can be: no table and no byte of the file has them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ import duckdb
 import pytest
 
 import mnemokit as mk
-from mnemokit.store import Store, migrate, new_ids, packaged_migrations, take_numbers
+from mnemokit.migrations import migrate, packaged_migrations
+from mnemokit.store import Store, new_ids, take_numbers
 
 
 def test_a_missing_file_is_created_and_opened_again(tmp_path: Path) -> None:
