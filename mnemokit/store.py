@@ -2,7 +2,7 @@
 
 Everything above this room works on frames; everything below it is DuckDB's. A ``Store`` is safe to share between
 threads: its one connection is guarded by a lock. A second ``Store`` on the same file in the same process shares the
-database, and conflicting writes of the two are retried.
+database, and the writers of both queue.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from mnemokit.errors import (
     StoreVersion,
 )
 from mnemokit.migrations import Connection, migrate, packaged_migrations, roll_back
+from mnemokit.open_files import OpenFile, note_closed, note_open
 from mnemokit.records import EdgeParams, RankParams, params_from_json, params_to_json
 
 Params = Sequence[object] | Mapping[str, object]
@@ -107,8 +108,9 @@ class Store:
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run ``work(con)`` in one transaction and commit it; all of it happens or nothing does.
 
-        ``work`` must be repeatable: when another writer changed the same rows, it is run again from the start, at most
-        ``WRITE_RETRIES`` times.
+        Writers of one file queue, also those of other stores. ``work`` must be repeatable all the same: when a DuckDB
+        connection of the caller's own changed the same rows, it is run again from the start, at most ``WRITE_RETRIES``
+        times.
 
         Raises:
             ReadOnly: If the store was opened for reading only.
@@ -170,7 +172,7 @@ class Store:
             return 0
         with self._lock:
             self._refuse_closed()
-            if _handles(self.path) > 1:
+            if self._file.stores > 1:
                 raise Conflict(
                     f"{self.path} is open more than once in this process; it was not scrubbed; close the others"
                 )
@@ -199,7 +201,7 @@ class Store:
                 self._con.close()
                 self._closed = True
                 if self.path is not None:
-                    _forget_handle(self.path)
+                    note_closed(self.path)
 
     def _connect(self) -> Connection:
         if self.path is None:
@@ -211,12 +213,11 @@ class Store:
                 raise NotFound(f"{self.path} does not exist; open it without read_only=True to create it")
             con = _connect_file(self.path, read_only=self.read_only)
         _lock_down(con, self.threads)
-        if self.path is not None:
-            _note_handle(self.path)
+        self._file = OpenFile(stores=1) if self.path is None else note_open(self.path)
         return con
 
     def _write_once(self, work: Callable[[Connection], T]) -> T:
-        with self._lock:
+        with self._lock, self._file.writing:
             self._refuse_closed()
             self._con.execute("BEGIN TRANSACTION")
             try:
@@ -382,22 +383,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-_open_handles: dict[Path, int] = {}
-_open_handles_lock = threading.Lock()
-
-
-def _note_handle(path: Path) -> None:
-    with _open_handles_lock:
-        _open_handles[path.resolve()] = _open_handles.get(path.resolve(), 0) + 1
-
-
-def _forget_handle(path: Path) -> None:
-    with _open_handles_lock:
-        _open_handles[path.resolve()] -= 1
-
-
-def _handles(path: Path) -> int:
-    with _open_handles_lock:
-        return _open_handles.get(path.resolve(), 0)

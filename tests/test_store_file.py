@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import duckdb
@@ -229,3 +230,95 @@ def test_ids_do_not_repeat() -> None:
     ids = new_ids("mn_", 10_000)
     assert len(set(ids)) == 10_000
     assert all(len(name) == 27 for name in ids)
+
+
+def test_a_slow_writer_among_quick_ones_of_another_handle_is_not_starved(tmp_path: Path) -> None:
+    slow, quick = Store(tmp_path / "m.duckdb"), Store(tmp_path / "m.duckdb")
+    tries: list[int] = []
+    stop = threading.Event()
+
+    def hurry() -> None:
+        while not stop.is_set():
+            quick.write(lambda con: take_numbers(con, "seq"))
+
+    def dawdle(con: duckdb.DuckDBPyConnection) -> int:
+        tries.append(1)
+        first = take_numbers(con, "seq")
+        time.sleep(0.05)
+        return first
+
+    threads = [threading.Thread(target=hurry) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    taken = [slow.write(dawdle) for _ in range(5)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(set(taken)) == 5
+    assert len(tries) == 5, "a queue has no conflicts"
+    slow.close()
+    quick.close()
+
+
+def foreign_update(path: Path) -> duckdb.DuckDBPyConnection:
+    """A connection of somebody else in this process, with a change to the counters that it has not committed."""
+    con = duckdb.connect(str(path), config={"python_enable_replacements": False})
+    con.execute("BEGIN")
+    con.execute("UPDATE counters SET next_free = next_free + 1000 WHERE name = 'seq'")
+    return con
+
+
+def test_a_conflict_with_a_foreign_connection_is_retried_until_it_commits(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.duckdb")
+    con = foreign_update(tmp_path / "m.duckdb")
+    tries: list[int] = []
+
+    def work(mine: duckdb.DuckDBPyConnection) -> int:
+        tries.append(1)
+        if len(tries) == 4:
+            con.execute("COMMIT")
+        return take_numbers(mine, "seq")
+
+    assert store.write(work) >= 1001
+    assert len(tries) >= 4
+    con.close()
+    store.close()
+
+
+def test_retries_end_after_the_stated_number_with_nothing_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mnemokit.store.WRITE_RETRIES", 5)
+    store = Store(tmp_path / "m.duckdb")
+    con = foreign_update(tmp_path / "m.duckdb")
+    tries: list[int] = []
+
+    def work(mine: duckdb.DuckDBPyConnection) -> int:
+        tries.append(1)
+        return take_numbers(mine, "seq")
+
+    with pytest.raises(mk.ConcurrentWrite, match="5 retries; nothing was written"):
+        store.write(work)
+    assert len(tries) == 6
+    con.execute("ROLLBACK")
+    assert store.write(lambda mine: take_numbers(mine, "seq")) == 1
+    con.close()
+    store.close()
+
+
+def test_a_writer_that_reads_first_and_one_of_another_handle_never_wait_for_each_other(tmp_path: Path) -> None:
+    stores = [Store(tmp_path / "m.duckdb") for _ in range(2)]
+
+    def read_then_write(store: Store) -> None:
+        for _ in range(30):
+            with store.read():
+                store.write(lambda con: take_numbers(con, "seq"))
+
+    threads = [threading.Thread(target=read_then_write, args=(stores[n % 2],), daemon=True) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not any(thread.is_alive() for thread in threads)
+    for store in stores:
+        store.close()
