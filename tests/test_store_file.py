@@ -6,14 +6,21 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 import pytest
+from polars.testing import assert_frame_equal
 
 import mnemokit as mk
 from mnemokit.migrations import migrate, packaged_migrations
 from mnemokit.store import Store, new_ids, take_numbers
+
+EDGE_COLUMNS = (
+    *("src_executor", "src_version", "dst_executor", "dst_version", "weight", "uses", "ts_first", "ts_last"),
+    *("ts_used", "decay_lambda", "state", "tags", "desired_sig", "untimed"),
+)
 
 
 def test_a_missing_file_is_created_and_opened_again(tmp_path: Path) -> None:
@@ -78,6 +85,33 @@ def test_an_older_file_is_migrated_in_one_transaction() -> None:
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'c'").fetchall() == [(0,)]
     assert migrate(con, [first, second]) == 0
     con.close()
+
+
+def test_edges_of_a_file_made_before_agers_on_read_are_the_same_after_its_migration(tmp_path: Path) -> None:
+    ager, later = datetime(2025, 3, 10, tzinfo=UTC), datetime(2025, 4, 10, tzinfo=UTC)
+    with mk.open(tmp_path / "new.duckdb") as mem:
+        mem.mnests.record_passing("find", "1", "buy", "1", at="2025-03-01T00:00:00Z")
+        mem.mnests.record_passing("find", "1", "sell", None, dst_exists=False, at="2025-03-02T00:00:00Z")
+        mem.mnests.apply_ager(ager)
+        as_then = mem.mnests.frame()
+        mem.mnests.apply_ager(later)
+        expected = mem.mnests.frame()
+    con = duckdb.connect(str(tmp_path / "old.duckdb"))
+    migrate(con, packaged_migrations()[:1])
+    con.register("stored", as_then.select("mnest_id", *EDGE_COLUMNS))
+    con.execute(
+        "INSERT INTO mnests BY NAME SELECT *, row_number() OVER () AS mnest_no, mnest_no AS edge_no FROM stored"
+    )
+    con.execute(
+        "INSERT INTO edges SELECT edge_no, src_executor, src_version, dst_executor, dst_version, NULL FROM mnests;"
+        "INSERT INTO mnest_lives SELECT mnest_no, mnest_id, edge_no, mnest_no FROM mnests;"
+    )
+    con.execute("INSERT INTO ager_runs (ts_ager, kind, params, seconds) VALUES (?, 'explicit', '{}', 0)", [ager])
+    con.close()
+    with mk.open(tmp_path / "old.duckdb") as mem:
+        assert_frame_equal(mem.mnests.frame(), as_then, abs_tol=1e-12, rel_tol=0)
+        mem.mnests.apply_ager(later)
+        assert_frame_equal(mem.mnests.frame(), expected, abs_tol=1e-12, rel_tol=0)
 
 
 def test_a_file_that_needs_a_migration_is_not_opened_read_only() -> None:

@@ -7,7 +7,6 @@ that only a tick concerns are aged by one UPDATE, and folded only if the tick en
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +16,16 @@ import numpy as np
 import polars as pl
 
 from mnemokit.fold.edge_keys import pair_numbers
-from mnemokit.fold.edge_weights import LIVE_STATES, live_floor
 from mnemokit.fold.edges import fold_edges
 from mnemokit.fold.frames import EDGES, INSTANT, NIGHTS, Folded, Schema
 from mnemokit.fold.kernel import Ints
-from mnemokit.instants import EPOCH, from_us, to_us
+from mnemokit.instants import EPOCH, to_us
 from mnemokit.mnests import tables
+from mnemokit.mnests.ager import age_apart, no_nights
 from mnemokit.mnests.writing import Written, write_continued, write_refolded
 from mnemokit.reasonlets.keys import write_alone
-from mnemokit.records import EdgeParams, MnestState, params_to_json
+from mnemokit.records import EdgeParams, params_to_json
 from mnemokit.store import Connection, fetch, lend, query
-
-HARDLY_ANY = 5.0
-"""Beyond this many times the rate, hardly any weight would be left, and a bound on it would be of no use."""
 
 LONG_AGO = EPOCH - timedelta(days=365 * 1000)
 
@@ -60,6 +56,7 @@ def apply(
     *,
     kind: str = "daily",
     tell: bool = False,
+    horizon: tables.Horizon | None = None,
 ) -> Applied:
     """Take in facts and ticks.
 
@@ -70,15 +67,16 @@ def apply(
         ticks: Ager instants; those that the store has already are left out.
         kind: "daily" ticks are noted in ``ager_runs`` here; others are the caller's to note.
         tell: Also say what each fact did.
+        horizon: How far the edges have lived, if the caller has looked already.
     """
     started = time.perf_counter()
     write_alone(con)
     _note_acts(con, facts)
     old = tables.ticks_so_far(con)
     new = np.setdiff1d(np.array([to_us(tick) for tick in ticks], dtype=np.int64), old)
-    newest = from_us(int(old[-1])) if len(old) else LONG_AGO
+    horizon = horizon or tables.horizon(con)
     facts = _plain_rates(facts, params).with_row_index("row")
-    late = _late_edges(con, facts, new, newest)
+    late = _late_edges(con, facts, new, horizon)
     done: list[_Done] = []
     on_time = facts
     if late.height:
@@ -88,15 +86,14 @@ def apply(
     going_on = tables.edge_frame(on_time["edge_no"])
     if "kind" in facts.columns and going_on.height:
         going_on = with_acted_pairs(con, going_on)
-    nights = _no_nights(new)
+    nights = no_nights(new)
     if len(new):
-        counted = _age(con, params, new, newest, pl.concat([late, going_on]))
-        nights = pl.concat([nights, counted])
+        nights = pl.concat([nights, age_apart(con, params, new, horizon, pl.concat([late, going_on]))])
     if going_on.height:
         done.append(_go_on(con, params, going_on, on_time, new, tell=tell))
     nights = pl.concat([nights, *(part.nights for part in done)])
     nights = nights.group_by("ts_ager").agg(pl.col(NIGHTS).sum())
-    nights = _no_nights(new).select("ts_ager").join(nights, on="ts_ager", how="left", maintain_order="left")
+    nights = no_nights(new).select("ts_ager").join(nights, on="ts_ager", how="left", maintain_order="left")
     if nights.height and kind == "daily":
         tables.add_ticks(con, nights, kind, params_to_json(params), time.perf_counter() - started)
     told = pl.concat([pl.DataFrame(schema=TOLD), *(part.told for part in done)])
@@ -156,41 +153,13 @@ def _go_on(
     return _Done(folded.nights, _tell(folded, written, new_facts["row"], 0) if tell else pl.DataFrame(schema=TOLD))
 
 
-def _age(con: Connection, params: EdgeParams, ticks: Ints, newest: datetime, apart: pl.DataFrame) -> pl.DataFrame:
-    """Age the edges that only the ticks concern (all but those apart); returns the counts of each tick."""
-    now = {"now": from_us(int(ticks[-1]))}
-    bounds = {"ceiling": _ceiling(con, params, newest, now["now"])} | _floors(params)
-    with lend(con, lent_edges=apart):
-        ended = fetch(con, query("mnest_ending"), now | bounds)
-        waiting = fetch(con, query("mnest_waiting_protos" if len(ticks) == 1 else "mnest_waiting"), now)
-    # What these records are now has to be read before the update changes it.
-    ending = tables.whole_records_of(con, tables.edge_frame(ended["edge_no"])) if ended.height else ended
-    with lend(con, lent_edges=apart):
-        aged = con.execute(query("mnest_age_apart" if apart.height else "mnest_age"), now).fetchall()[0][0]
-    if len(ticks) == 1:
-        # All that was aged was aged by this tick, so only the protos among them have to be counted.
-        others = pl.DataFrame({"state": ["active"], "since": [0], "n": [aged - waiting["n"].sum()]})
-        waiting = pl.concat([waiting, others], how="vertical_relaxed")
-    nights = [_waiting_nights(waiting, ticks, 1)]
-    if ending.height:
-        # The fold counts these itself.
-        live = ending.filter(pl.col("state").is_in(LIVE_STATES) & ~pl.col("untimed"))
-        live = live.select("state", since=pl.col("ts_last").dt.timestamp("us"), n=pl.lit(1))
-        known = _numbered_pairs(ending.unique("edge_no").select("edge_no", *tables.KEYS).sort("edge_no"))
-        no_facts = pl.DataFrame(schema=tables.HISTORY)
-        folded = fold_edges(no_facts, known.select(list(EDGES)), ticks, params, prior=ending)
-        write_continued(con, params, known, folded, no_facts, ending.select("mnest_id", mnest_no="life"))
-        nights += [_waiting_nights(live, ticks, -1), folded.nights]
-    return pl.concat(nights)
-
-
-def _late_edges(con: Connection, facts: pl.DataFrame, new: Ints, newest: datetime) -> pl.DataFrame:
+def _late_edges(con: Connection, facts: pl.DataFrame, new: Ints, horizon: tables.Horizon) -> pl.DataFrame:
     """Edges that have lived past one of the new facts or ticks already."""
+    newest = horizon.ager or LONG_AGO
     found = [pl.DataFrame(schema={"edge_no": pl.Int32()})]
     if facts.height:
-        found.append(_late_for_facts(con, facts, newest))
-    horizon = con.execute(query("mnest_horizon")).fetchall()[0][0] or LONG_AGO
-    behind = new[new <= to_us(max(horizon, newest))]
+        found.append(_late_for_facts(con, facts, newest, acted=horizon.act is not None))
+    behind = new[new <= to_us(max(horizon.facts or LONG_AGO, newest))]
     if len(behind):
         lent = pl.DataFrame({"ts_ager": pl.Series(behind).cast(INSTANT)})
         with lend(con, lent_ticks=lent):
@@ -199,9 +168,8 @@ def _late_edges(con: Connection, facts: pl.DataFrame, new: Ints, newest: datetim
     return with_acted_pairs(con, late) if late.height else late
 
 
-def _late_for_facts(con: Connection, facts: pl.DataFrame, newest: datetime) -> pl.DataFrame:
+def _late_for_facts(con: Connection, facts: pl.DataFrame, newest: datetime, *, acted: bool) -> pl.DataFrame:
     first = facts.group_by("edge_no").agg(pl.col("ts").min())
-    acted = con.execute("SELECT count(ts_acted) FROM edges").fetchall()[0][0]
     edges = first.select("edge_no")
     if acted:
         edges = tables.pair_edges(con, edges).select("edge_no", "pair_no", "ts_acted")
@@ -254,42 +222,6 @@ def _plain_rates(facts: pl.DataFrame, params: EdgeParams) -> pl.DataFrame:
     facts = facts.with_columns(pl.col("decay_lambda").fill_null(params.decay_lambda))
     low, high = facts["decay_lambda"].min(), facts["decay_lambda"].max()
     return facts.drop("decay_lambda") if low == high == params.decay_lambda else facts
-
-
-def _ceiling(con: Connection, params: EdgeParams, newest: datetime, now: datetime) -> float:
-    """No record whose weight is at least this is ended by an ager now.
-
-    Every live record was brought up to date by the newest ager or later, so that it has faded no more since than the
-    fastest rate allows. Where somebody acted by hand, a record may be live that no ager has looked at for long.
-    """
-    acted = con.execute("SELECT count(ts_acted) FROM edges").fetchall()[0][0]
-    fastest = con.execute("SELECT max(decay_lambda) FROM mnests").fetchall()[0][0]
-    exponent = (fastest or 0.0) * ((now - newest) / timedelta(days=1))
-    if acted or newest == LONG_AGO or exponent > HARDLY_ANY:
-        return math.inf
-    return live_floor(MnestState.ACTIVE, params) / math.exp(-exponent) * (1 + params.tolerance)
-
-
-def _floors(params: EdgeParams) -> dict[str, object]:
-    return {
-        "proto_floor": live_floor(MnestState.PROTO, params),
-        "active_floor": live_floor(MnestState.ACTIVE, params),
-    }
-
-
-def _no_nights(ticks: Ints) -> pl.DataFrame:
-    zero = np.zeros(len(ticks), dtype=np.int64)
-    return pl.DataFrame({"ts_ager": pl.Series(ticks, dtype=pl.Int64).cast(INSTANT)} | dict.fromkeys(NIGHTS, zero))
-
-
-def _waiting_nights(waiting: pl.DataFrame, ticks: Ints, sign: int) -> pl.DataFrame:
-    """How many of these live records (state, since, n) each tick decays, if none ends them."""
-    first = np.searchsorted(ticks, waiting["since"].to_numpy(), side="right")
-    n, proto = sign * waiting["n"].to_numpy(), (waiting["state"] == MnestState.PROTO.value).to_numpy()
-    return _no_nights(ticks).with_columns(
-        decayed=np.cumsum(np.bincount(first, n, len(ticks)))[: len(ticks)].astype(np.int64),
-        decayed_protos=np.cumsum(np.bincount(first, n * proto, len(ticks)))[: len(ticks)].astype(np.int64),
-    )
 
 
 def _note_acts(con: Connection, facts: pl.DataFrame) -> None:

@@ -109,7 +109,7 @@ def _pass_now(con: Connection, params: EdgeParams, given: Passing) -> str | None
         _insert_record(con, record, edge_no, stored, given)
     else:
         con.execute(
-            "UPDATE mnests SET weight = $weight, uses = $uses, ts_last = $ts, ts_used = $ts, untimed = false, "
+            "UPDATE mnest_records SET weight = $weight, uses = $uses, ts_last = $ts, ts_used = $ts, untimed = false, "
             "desired_sig = $desired_sig WHERE mnest_no = $mnest_no",
             {
                 "weight": record.weight,
@@ -263,7 +263,7 @@ def supersede_version(
 
 def _record_then(con: Connection, params: EdgeParams, given: Act) -> dict[str, str]:
     """The record as it stood at the act's instant."""
-    rows = con.execute("SELECT src_executor FROM mnests WHERE mnest_id = ?", [given.mnest_id]).fetchall()
+    rows = con.execute("SELECT src_executor FROM mnest_records WHERE mnest_id = ?", [given.mnest_id]).fetchall()
     if not rows:
         raise NotFound(missing(con, given.mnest_id))
     then = mnests_at(con, params, given.ts, rows[0][0]).filter(pl.col("mnest_id") == given.mnest_id)
@@ -275,7 +275,7 @@ def _record_then(con: Connection, params: EdgeParams, given: Act) -> dict[str, s
 
 
 def _number(con: Connection, mnest_id: str) -> int:
-    return con.execute("SELECT mnest_no FROM mnests WHERE mnest_id = ?", [mnest_id]).fetchall()[0][0]
+    return con.execute("SELECT mnest_no FROM mnest_records WHERE mnest_id = ?", [mnest_id]).fetchall()[0][0]
 
 
 def missing(con: Connection, mnest_id: str) -> str:
@@ -295,14 +295,14 @@ def missing(con: Connection, mnest_id: str) -> str:
 def run_ager(con: Connection, params: EdgeParams, now: datetime) -> AgerStats:
     """Age the edges to an instant and note the run; nothing at all if a newer ager ran already."""
     started = time.perf_counter()
-    newest = tables.newest_tick(con)
-    if newest is not None and now < newest:
+    horizon = tables.horizon(con)
+    if horizon.ager is not None and now < horizon.ager:
         return AgerStats()
-    if newest is not None and now == newest:
+    if horizon.ager is not None and now == horizon.ager:
         return AgerStats(**_outlook(con, params, now))
-    horizon = con.execute(query("mnest_horizon")).fetchall()[0][0]
-    before = mnests_at(con, params, now - MICROSECOND) if horizon is not None and horizon >= now else None
-    nights = apply(con, params, pl.DataFrame(schema=tables.HISTORY), [now], kind="explicit").nights
+    is_late = horizon.facts is not None and horizon.facts >= now
+    before = mnests_at(con, params, now - MICROSECOND) if is_late else None
+    nights = apply(con, params, pl.DataFrame(schema=tables.HISTORY), [now], kind="explicit", horizon=horizon).nights
     if before is None:
         stats = AgerStats(**nights.drop("ts_ager").row(0, named=True), **_outlook(con, params, now))
     else:
@@ -318,7 +318,7 @@ def _outlook(con: Connection, params: EdgeParams, now: datetime) -> dict[str, in
         "now": now,
         "recurring_uses": params.recurring_uses,
         "recurring_floor": floor_of(params.recurring_weight, params),
-        "archive_us": params.archive_after // MICROSECOND,
+        "unused_since": now - params.archive_after,
         "archive_floor": floor_of(params.purge_below, params),
     }
     return fetch(con, query("mnest_outlook"), bound).row(0, named=True)

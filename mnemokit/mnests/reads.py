@@ -78,7 +78,7 @@ class MnestStats:
 
 def mnests_at(con: Connection, params: EdgeParams, at: datetime | None, executor: str | None = None) -> pl.DataFrame:
     """Records as they stand or as of an instant, all or those from and to an executor: the public columns."""
-    if at is not None and _is_past(con, at):
+    if at is not None and tables.horizon(con).is_after(at):
         return _records_then(con, params, at, executor)
     standing = fetch(con, query("mnest_standing"), {"executor": executor})
     return conform(standing.with_columns(weight_at(at)), MNESTS)
@@ -112,12 +112,6 @@ def count_states(frame: pl.DataFrame) -> MnestStats:
 def _flow(edges: pl.DataFrame) -> Flow:
     mean = edges.select(pl.col("weight_at").mean().fill_null(0.0)).item()
     return Flow(edges.height, int(edges["uses"].sum()), float(mean))
-
-
-def _is_past(con: Connection, at: datetime) -> bool:
-    """Is there a fact or a tick later than this?"""
-    newest, horizon = tables.newest_tick(con), con.execute(query("mnest_horizon")).fetchall()[0][0]
-    return any(moment is not None and at < moment for moment in (newest, horizon))
 
 
 def _records_then(con: Connection, params: EdgeParams, at: datetime, executor: str | None) -> pl.DataFrame:

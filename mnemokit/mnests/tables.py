@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -93,6 +94,35 @@ def ticks_so_far(con: Connection) -> Ints:
     """All ager instants, ascending, in microseconds since 1970."""
     rows = fetch(con, "SELECT DISTINCT epoch_us(ts_ager) AS tick FROM ager_runs ORDER BY tick")
     return rows["tick"].to_numpy().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """How far the edges have lived.
+
+    Attributes:
+        ager: The newest ager instant.
+        act: When somebody last changed a record by hand.
+        use: The newest passing.
+    """
+
+    ager: datetime | None
+    act: datetime | None
+    use: datetime | None
+
+    @property
+    def facts(self) -> datetime | None:
+        """The newest instant that any record lived through, agers aside."""
+        return max((moment for moment in (self.act, self.use) if moment is not None), default=None)
+
+    def is_after(self, moment: datetime) -> bool:
+        """Is there a fact or a tick later than this?"""
+        return any(known is not None and moment < known for known in (self.ager, self.facts))
+
+
+def horizon(con: Connection) -> Horizon:
+    """How far the edges have lived by now."""
+    return Horizon(*con.execute(query("mnest_horizon")).fetchall()[0])
 
 
 def newest_tick(con: Connection) -> datetime | None:

@@ -13,7 +13,7 @@ from mnemokit.records import EdgeParams
 from mnemokit.store import Connection, lend, new_ids, take_numbers
 
 DELETE_EDGES = (
-    "DELETE FROM mnests WHERE edge_no IN (SELECT edge_no FROM lent_edges)",
+    "DELETE FROM mnest_records WHERE edge_no IN (SELECT edge_no FROM lent_edges)",
     "DELETE FROM mnest_lives WHERE edge_no IN (SELECT edge_no FROM lent_edges)",
     "DELETE FROM edge_events WHERE edge_no IN (SELECT edge_no FROM lent_edges)",
 )
@@ -41,7 +41,7 @@ def write_continued(
     kept = lives.filter(pl.col("mnest_no").is_not_null())
     record_no = numbers.mnest_no.gather(lives["record"])
     with lend(con, lent_kept=kept.select("mnest_no")):
-        con.execute("DELETE FROM mnests WHERE mnest_no IN (SELECT mnest_no FROM lent_kept)")
+        con.execute("DELETE FROM mnest_records WHERE mnest_no IN (SELECT mnest_no FROM lent_kept)")
     moved = (
         lives.select(before="mnest_no", now=record_no)
         .filter(pl.col("before").is_not_null() & pl.col("before").ne_missing(pl.col("now")))
@@ -125,7 +125,7 @@ def _insert_records(con: Connection, edges: pl.DataFrame, folded: Folded, number
         mnest_no=numbers.mnest_no.gather(records["life"]), mnest_id=numbers.mnest_id.gather(records["life"])
     ).join(edges.select("edge_no", *KEYS), on="edge_no", how="left")  # fmt: skip
     with lend(con, lent_records=named):
-        con.execute("INSERT INTO mnests BY NAME SELECT * FROM lent_records")
+        con.execute("INSERT INTO mnest_records BY NAME SELECT * FROM lent_records")
 
 
 def _insert_events(con: Connection, params: EdgeParams, folded: Folded, facts: pl.DataFrame, numbers: Written) -> None:
