@@ -167,7 +167,7 @@ class Memory:
         passings: str | PassingsPolicy | None = None,
         captures: str | CapturesPolicy | None = None,
         parents: str = "same_question",
-        chunk_rows: int = 1_000_000,
+        chunk_rows: int = 2_000_000,
         progress: bool | None = None,
     ) -> ReplayReport:
         """Turn logged turns into memory, exactly once.

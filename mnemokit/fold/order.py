@@ -17,6 +17,9 @@ from mnemokit.fold.kernel import Flags, Floats, Ints
 PIECE = 1 << 17
 """Rows of a big array that are worked on together."""
 
+TABLE_LIMIT = 1 << 24
+"""Widest range of edge numbers for which a table says the place of each; above, each is searched for."""
+
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
@@ -105,10 +108,18 @@ def _pack(edge_no: np.ndarray, numbers: np.ndarray, bits: int) -> tuple[Ints, In
     """Each row as one integer (place of its edge, then place in time), and how many rows each edge has."""
     packed = np.empty(len(edge_no), dtype=np.int64)
     counts = np.zeros(len(numbers), dtype=np.int64)
-    dense = len(numbers) > 0 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1
+    lowest, highest = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, -1)
+    dense = highest - lowest == len(numbers) - 1
+    table = None
+    if not dense and highest - lowest < TABLE_LIMIT:
+        table = np.zeros(highest - lowest + 1, dtype=np.int64)
+        table[numbers - lowest] = np.arange(len(numbers))
     for begin in range(0, len(edge_no), PIECE):
         piece = edge_no[begin : begin + PIECE]
-        place = piece.astype(np.int64) - int(numbers[0]) if dense else np.searchsorted(numbers, piece)
+        if dense:
+            place = piece.astype(np.int64) - lowest
+        else:
+            place = np.searchsorted(numbers, piece) if table is None else table[piece - lowest]
         counts += np.bincount(place, minlength=len(numbers)) if len(numbers) < PIECE else 0
         packed[begin : begin + PIECE] = (place << bits) | np.arange(begin, begin + len(piece), dtype=np.int64)
     if len(numbers) >= PIECE:

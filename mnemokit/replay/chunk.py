@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 
 from mnemokit.errors import CorruptLog
@@ -16,6 +17,8 @@ from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
 from mnemokit.turns.frame import TURN_KEY, TURNS_SCHEMA
 
 _EDGE = ["src_executor", "src_version", "dst_executor", "dst_version"]
+_SESSION = ("source", "session_id")
+_STALE = {"turn_no": pl.Int64, **dict.fromkeys(_EDGE, pl.String), "times": pl.Int64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,9 @@ class Chunk:
     """What was read for one transaction.
 
     Attributes:
-        turns: Canonical turns, in the order of the log.
+        turns: Canonical turns, in the order of the log, each once; turn_no is their place here.
+        passings: What these turns mean by themselves, with the turn_no of the destination's turn.
+        repeats: How many rows of the log were turns that it had told of already.
         rejects: Records that cannot be used, with the column source.
         ignored: How many records were no steps.
         readers: The reader of each source.
@@ -31,10 +36,28 @@ class Chunk:
     """
 
     turns: pl.DataFrame
+    passings: pl.DataFrame
+    repeats: int
     rejects: pl.DataFrame
     ignored: int
     readers: dict[str, str]
     why: set[str]
+
+    @classmethod
+    def of(
+        cls,
+        turns: pl.DataFrame,
+        rejects: pl.DataFrame,
+        *,
+        ignored: int,
+        readers: dict[str, str],
+        why: set[str],
+        policies: Policies,
+    ) -> Chunk:
+        """Prepare what needs no look at the store."""
+        distinct = _without_repeats(turns).with_columns(turn_no=pl.int_range(pl.len(), dtype=pl.Int64))
+        passings = _derived(policies.knowing(readers), distinct)
+        return cls(distinct, passings, turns.height - distinct.height, rejects, ignored, readers, why)
 
     @property
     def sources(self) -> list[str]:
@@ -44,7 +67,7 @@ class Chunk:
     @property
     def records(self) -> int:
         """How many records were read for this chunk."""
-        return self.turns.height + self.rejects.height + self.ignored
+        return self.turns.height + self.repeats + self.rejects.height + self.ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +105,22 @@ def commit(
     Raises:
         CorruptLog: With ``strict``, if a record cannot be used.
     """
-    distinct = _without_repeats(chunk.turns)
-    kept, rejects = without_forgotten(con, store, distinct, chunk.rejects)
+    kept, rejects = without_forgotten(con, store, chunk.turns, chunk.rejects)
     if strict and rejects.height:
         row = rejects.row(0, named=True)
         raise CorruptLog(f"{row['file']}: {row['place']}: {row['reason']}; strict: nothing was written")
-    fresh = _without_stored(con, kept)
+    known = _known_sessions(con, kept)
+    fresh = _without_stored(con, kept, known)
+    passings = chunk.passings if kept.height == chunk.turns.height else _derived(policies, kept)
     first_no = take_numbers(con, "turn_no", fresh.height)
-    fresh = fresh.with_columns(turn_no=pl.int_range(pl.len(), dtype=pl.Int64) + first_no)
-    passings, stale = _new_passings(con, fresh, policies, store.edge_params.decay_lambda)
+    if fresh.height == kept.height == chunk.turns.height:
+        fresh, passings = (frame.with_columns(pl.col("turn_no") + first_no) for frame in (fresh, passings))
+    else:
+        fresh, passings = _numbered(fresh, passings, first_no, places=chunk.turns.height)
+    stale = pl.DataFrame(schema=_STALE)
+    if known.height:
+        passings, stale = _of_whole_sessions(con, policies, fresh, passings, known)
+    passings = _as_facts(con, passings, store.edge_params.decay_lambda)
     with lend(con, fresh=fresh.select(*TURNS_SCHEMA, "turn_no"), found=rejects):
         con.execute(query("replay_insert_turns"))
         if rejects.height:
@@ -103,7 +133,7 @@ def commit(
     return ChunkResult(
         turns=fresh.height,
         passings=passings.height,
-        duplicates=chunk.turns.height - (distinct.height - kept.height) - fresh.height,
+        duplicates=chunk.repeats + kept.height - fresh.height,
         rejects=rejects.height,
         ticks=len(ticks),
     )
@@ -126,58 +156,92 @@ def _without_repeats(turns: pl.DataFrame) -> pl.DataFrame:
     return turns.filter(keep)
 
 
-def _without_stored(con: Connection, turns: pl.DataFrame) -> pl.DataFrame:
-    sources = turns.get_column("source").unique().to_list()
-    known = con.execute("SELECT 1 FROM turns WHERE list_contains(?, source) LIMIT 1", [sources]).fetchall()
-    if not known:
+def _derived(policies: Policies, turns: pl.DataFrame) -> pl.DataFrame:
+    """The passings of these turns, with the turn_no of the destination's turn."""
+    derived = policies.derive_passings(turns)
+    if "turn_no" in derived.columns:
+        return derived
+    return derived.join(turns.select(*TURN_KEY, "turn_no"), on=list(TURN_KEY), how="left", maintain_order="left")
+
+
+def _known_sessions(con: Connection, turns: pl.DataFrame) -> pl.DataFrame:
+    """The sessions of these turns that the store has turns of already: source and session_id."""
+    with lend(con, arriving=_sessions(turns)):
+        return fetch(con, query("replay_known_sessions"))
+
+
+def _without_stored(con: Connection, turns: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Turns that the store does not hold already; those can only be in sessions that it knows."""
+    if not known.height:
         return turns
-    numbered = turns.with_columns(arrival=pl.int_range(pl.len(), dtype=pl.Int64))
-    with lend(con, arriving=numbered.select("arrival", *TURN_KEY)):
+    arriving = turns.select(*TURN_KEY, "turn_no").join(known, on=list(_SESSION), how="semi")
+    with lend(con, arriving=arriving):
         stored = fetch(con, query("replay_stored_keys"))
-    if stored.height:
-        numbered = numbered.join(stored, on="arrival", how="anti", maintain_order="left")
-    return numbered.drop("arrival")
+    return turns.filter(~pl.col("turn_no").is_in(stored["turn_no"].implode())) if stored.height else turns
 
 
-def _new_passings(
-    con: Connection, fresh: pl.DataFrame, policies: Policies, decay_lambda: float
+def _numbered(
+    fresh: pl.DataFrame, passings: pl.DataFrame, first_no: int, *, places: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Passings that these turns bring, and those that they disprove.
+    """Number the turns that are left, and say so in their passings; the passings of the others go."""
+    left = np.zeros(places, dtype=np.bool_)
+    left[fresh.get_column("turn_no").to_numpy()] = True
+    numbers = np.cumsum(left) - 1 + first_no
+    passings = passings.filter(pl.Series(left).gather(passings.get_column("turn_no")))
+    turn_no = pl.Series("turn_no", numbers)
 
-    Where a session goes on from earlier chunks, its passings are derived from all of it; what was stored already is not
-    new, and a stored passing that a step in between makes untrue is taken back.
+    def renumbered(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(turn_no.gather(frame.get_column("turn_no")))
+
+    return renumbered(fresh), renumbered(passings)
+
+
+def _of_whole_sessions(
+    con: Connection, policies: Policies, fresh: pl.DataFrame, passings: pl.DataFrame, known: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Derive sessions that go on from all of their turns.
+
+    What was stored already is not new, and a stored passing that a step in between makes untrue is taken back.
+
+    Returns:
+        The passings that are new, and how many of the stored ones are true no longer.
     """
-    with lend(con, arriving=fresh.select("source", "session_id").unique()):
+    going_on = fresh.join(known, on=list(_SESSION), how="semi", maintain_order="left")
+    with lend(con, arriving=_sessions(going_on)):
         continued = fetch(con, query("replay_continued_turns"))
-    stale = pl.DataFrame(schema={"turn_no": pl.Int64, **dict.fromkeys(_EDGE, pl.String), "times": pl.Int64})
-    together = pl.concat([continued, fresh], how="diagonal") if continued.height else fresh
-    derived = policies.derive_passings(together)
-    if "turn_no" not in derived.columns:
-        numbers = together.select(*TURN_KEY, "turn_no")
-        derived = derived.join(numbers, on=list(TURN_KEY), how="left", maintain_order="left")
-    if continued.height:
-        with lend(con, continued=continued.select("turn_no")):
-            stored = fetch(con, query("replay_stored_passings"))
-        derived = derived.with_columns(nth=pl.int_range(pl.len()).over("turn_no", *_EDGE) + 1)
-        counted = derived.join(stored, on=["turn_no", *_EDGE], how="left", nulls_equal=True, maintain_order="left")
-        derived = counted.filter(pl.col("nth") > pl.col("times").fill_null(0)).drop("nth", "times")
-        still = counted.group_by("turn_no", *_EDGE).agg(now=pl.len().cast(pl.Int64))
-        stale = (
-            stored.join(still, on=["turn_no", *_EDGE], how="left", nulls_equal=True)
-            .with_columns(times=pl.col("times") - pl.col("now").fill_null(0))
-            .filter(pl.col("times") > 0)
-            .drop("now")
-        )
-    first = take_numbers(con, "seq", derived.height)
-    seq = pl.int_range(pl.len(), dtype=pl.Int64) + first
-    return (
-        derived.with_columns(seq=seq).with_columns(
-            untimed=pl.col("ts").is_null(),
-            ts=pl.coalesce("ts", untimed_instants(pl.col("seq"))),
-            decay_lambda=pl.col("decay_lambda").fill_null(decay_lambda),
-        ),
-        stale,
+    with lend(con, continued=continued.select("turn_no")):
+        stored = fetch(con, query("replay_stored_passings"))
+    derived = _derived(policies, pl.concat([continued, going_on], how="diagonal"))
+    derived = derived.with_columns(nth=pl.int_range(pl.len()).over("turn_no", *_EDGE) + 1)
+    counted = derived.join(stored, on=["turn_no", *_EDGE], how="left", nulls_equal=True, maintain_order="left")
+    new = counted.filter(pl.col("nth") > pl.col("times").fill_null(0)).drop("nth", "times")
+    still = counted.group_by("turn_no", *_EDGE).agg(now=pl.len().cast(pl.Int64))
+    stale = (
+        stored.join(still, on=["turn_no", *_EDGE], how="left", nulls_equal=True)
+        .with_columns(times=pl.col("times") - pl.col("now").fill_null(0))
+        .filter(pl.col("times") > 0)
+        .drop("now")
     )
+    others = passings.filter(~pl.col("turn_no").is_in(going_on["turn_no"].implode()))
+    return pl.concat([new, others], how="diagonal"), stale
+
+
+def _as_facts(con: Connection, passings: pl.DataFrame, decay_lambda: float) -> pl.DataFrame:
+    """Passings with a place in the order of all that is stored, an instant and a rate."""
+    first = take_numbers(con, "seq", passings.height)
+    seq = pl.int_range(pl.len(), dtype=pl.Int64) + first
+    return passings.with_columns(seq=seq).with_columns(
+        untimed=pl.col("ts").is_null(),
+        ts=pl.coalesce("ts", untimed_instants(pl.col("seq"))),
+        decay_lambda=pl.col("decay_lambda").fill_null(decay_lambda),
+    )
+
+
+def _sessions(turns: pl.DataFrame) -> pl.DataFrame:
+    """The sessions of these turns, each once: source and session_id."""
+    # Turns of a session mostly come together, so that few rows are left to compare.
+    begins = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in _SESSION)
+    return turns.select(_SESSION).filter(begins | (pl.int_range(pl.len()) == 0)).unique()
 
 
 def _ticks(con: Connection, store: Store, passings: pl.DataFrame, bounds: Bounds | None) -> list[datetime]:

@@ -21,6 +21,7 @@ from mnemokit.instants import present
 from mnemokit.progress import Progress
 from mnemokit.records import ReplayReport
 from mnemokit.replay import captures as replay_captures
+from mnemokit.replay.ahead import one_ahead
 from mnemokit.replay.chunk import Chunk, ChunkResult, commit
 from mnemokit.replay.policies import PARENTS, Policies
 from mnemokit.replay.removal import remove_source
@@ -47,7 +48,7 @@ class ReplayOptions:
     passings: str | PassingsPolicy | None = None
     captures: str | CapturesPolicy | None = None
     parents: str = "same_question"
-    chunk_rows: int = 1_000_000
+    chunk_rows: int = 2_000_000
     progress: bool | None = None
 
     def __post_init__(self) -> None:
@@ -160,7 +161,7 @@ class _Run:
 
     def in_chunks(self, batches: Iterator[TurnBatch]) -> None:
         try:
-            for chunk in _chunks(batches, self.options):
+            for chunk in one_ahead(_chunks(batches, self.options, self.policies)):
                 self._note(chunk, *self.store.write(lambda con, chunk=chunk: self._commit(con, chunk)))
         except CorruptLog as error:
             if self.counts.turns:
@@ -177,7 +178,7 @@ class _Run:
         self.store.write(self._finish)
 
     def all_at_once(self, con: Connection, batches: Iterator[TurnBatch]) -> None:
-        for chunk in _chunks(batches, self.options):
+        for chunk in one_ahead(_chunks(batches, self.options, self.policies)):
             self._note(chunk, *self._commit(con, chunk))
         if self.call is not None:
             if not self.policies.captures_nothing():
@@ -274,7 +275,7 @@ def _batches(turns: PathLike | list[PathLike] | pl.DataFrame, options: ReplayOpt
     )
 
 
-def _chunks(batches: Iterator[TurnBatch], options: ReplayOptions) -> Iterator[Chunk]:
+def _chunks(batches: Iterator[TurnBatch], options: ReplayOptions, policies: Policies) -> Iterator[Chunk]:
     """Batches put together until there are enough rows for a transaction."""
     held: list[TurnBatch] = []
     rows = 0
@@ -282,24 +283,23 @@ def _chunks(batches: Iterator[TurnBatch], options: ReplayOptions) -> Iterator[Ch
         held.append(batch)
         rows += batch.turns.height + batch.rejects.height
         if rows >= options.chunk_rows:
-            yield _chunk(held, options.label)
+            yield _chunk(held, options.label, policies)
             held, rows = [], 0
     if held:
-        yield _chunk(held, options.label)
+        yield _chunk(held, options.label, policies)
 
 
-def _chunk(batches: list[TurnBatch], label: str | None) -> Chunk:
+def _chunk(batches: list[TurnBatch], label: str | None, policies: Policies) -> Chunk:
     readers: dict[str, str] = {}
     for batch in batches:
         names = batch.turns.get_column("source").unique().to_list() or [label or batch.reader]
         # A frame is read by no reader: the policies of its rows are those of the source that they name.
         readers.update((name, batch.reader or name) for name in names)
-    return Chunk(
-        turns=pl.concat([batch.turns for batch in batches], how="diagonal"),
-        rejects=pl.concat(
-            [batch.rejects.with_columns(source=pl.lit(label or batch.reader or "turns")) for batch in batches]
-        ),
+    return Chunk.of(
+        pl.concat([batch.turns for batch in batches], how="diagonal"),
+        pl.concat([batch.rejects.with_columns(source=pl.lit(label or batch.reader or "turns")) for batch in batches]),
         ignored=sum(batch.ignored for batch in batches),
         readers=readers,
         why={f"{batch.reader}: {batch.why}" for batch in batches if batch.why},
+        policies=policies,
     )

@@ -1,5 +1,5 @@
 -- Which arriving turns does the store hold already?
-SELECT arriving.arrival
+SELECT arriving.turn_no
 FROM arriving
 SEMI JOIN turns AS stored
     ON stored.session_id = arriving.session_id
