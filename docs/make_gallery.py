@@ -109,7 +109,7 @@ def calibration(mem: mk.Memory) -> charts.Drawing:
     """Another log, with more runs a procedure: Auto-GPT-Benchmarks, scored from 17 August 2023 on."""
     mem.replay(mk.datasets.agb())
     made = mk.evaluate.predictions(mem, "runs", since="2023-08-17T00:00Z", until="2024-01-01T00:00Z")
-    return mk.charts.calibration(made.bins(10).filter(pl.col("model").is_in(["rank_rule", "run_half_life"])))
+    return mk.charts.calibration(made.bins(10).filter(pl.col("model").is_in(["rank_rule", "power_law"])))
 
 
 PICTURES: tuple[Callable[[mk.Memory], charts.Drawing], ...] = (

@@ -290,6 +290,7 @@ def open_memory(
     rank_params: RankParams | None = None,
     anonymous_ids: Sequence[str] = ("anonymous", "anonymous_user"),
     threads: int | None = None,
+    memory_limit: str | None = None,
 ) -> Memory:
     """Open a memory file, or a memory that lives in this process only.
 
@@ -300,6 +301,8 @@ def open_memory(
         rank_params: The ranking rule of a new file.
         anonymous_ids: User ids that name no one: they get no session rows.
         threads: How many threads DuckDB may use.
+        memory_limit: How much memory DuckDB may use, such as ``"2GB"``; None leaves its own choice, most of the
+            machine's. What a replay prepares beside it comes on top (about 1 GB at the usual ``chunk_rows``).
 
     Returns:
         The memory, also a context manager.
@@ -307,6 +310,7 @@ def open_memory(
     Raises:
         StoreLocked: If another process holds the file; the message names it.
         StoreVersion: If the file is no mnemokit file, or a newer one.
+        InvalidInput: If the memory limit is no amount.
 
     Example:
         >>> import mnemokit as mk
@@ -321,6 +325,7 @@ def open_memory(
         rank_params=rank_params,
         anonymous_ids=anonymous_ids,
         threads=threads,
+        memory_limit=memory_limit,
     )
     try:
         return Memory(store)

@@ -48,6 +48,9 @@ WRITE_RETRIES = 50
 _SHARED_CONFIG: dict[str, str | bool | int | float | list[str]] = {"python_enable_replacements": False}
 
 
+_AMOUNT = re.compile(r"\d+(\.\d+)? ?[KMGT]i?B")
+
+
 class Store:
     """An open memory file, or a memory that lives in this process only.
 
@@ -58,12 +61,14 @@ class Store:
         rank_params: The ranking rule, likewise.
         anonymous_ids: User ids that name no one.
         threads: DuckDB's threads; None leaves DuckDB's own choice.
+        memory_limit: DuckDB's memory, such as "2GB"; None leaves DuckDB's own choice.
 
     Raises:
         StoreLocked: If another process holds the file.
         StoreVersion: If the file is no mnemokit store, or a newer one.
         NotFound: If a file to be read does not exist.
         Conflict: If other parameters are given than those the file was made with.
+        InvalidInput: If the memory limit is no amount.
     """
 
     def __init__(
@@ -75,12 +80,18 @@ class Store:
         rank_params: RankParams | None = None,
         anonymous_ids: Sequence[str] = ("anonymous", "anonymous_user"),
         threads: int | None = None,
+        memory_limit: str | None = None,
     ) -> None:
         """Open the file and bring its schema up to date."""
         self.path = None if path is None or str(path) == ":memory:" else Path(path)
         self.read_only = read_only
         self.anonymous_ids = frozenset(anonymous_ids)
         self.threads = threads
+        self.memory_limit = memory_limit
+        if memory_limit is not None and not _AMOUNT.fullmatch(memory_limit):
+            raise InvalidInput(
+                f"memory_limit={memory_limit!r} is no amount of memory; nothing was opened; give one such as '2GB'"
+            )
         self._lock = threading.RLock()
         self._closed = False
         self._con = self._connect()
@@ -212,7 +223,7 @@ class Store:
             if self.read_only and not self.path.exists():
                 raise NotFound(f"{self.path} does not exist; open it without read_only=True to create it")
             con = _connect_file(self.path, read_only=self.read_only)
-        _lock_down(con, self.threads)
+        _lock_down(con, self.threads, self.memory_limit)
         self._file = OpenFile(stores=1) if self.path is None else note_open(self.path)
         return con
 
@@ -336,7 +347,7 @@ def _connect_file(path: Path, *, read_only: bool) -> Connection:
         raise StoreVersion(f"{path} cannot be opened: {text.splitlines()[0]}; it was left as it is") from error
 
 
-def _lock_down(con: Connection, threads: int | None) -> None:
+def _lock_down(con: Connection, threads: int | None, memory_limit: str | None) -> None:
     # A second connection of this process shares the instance, whose settings are locked already.
     locked = con.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]
     if locked:
@@ -345,6 +356,8 @@ def _lock_down(con: Connection, threads: int | None) -> None:
     con.execute("SET GLOBAL TimeZone = 'UTC'")
     if threads is not None:
         con.execute("SET threads = ?", [threads])
+    if memory_limit is not None:
+        con.execute("SET memory_limit = ?", [memory_limit])
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
 

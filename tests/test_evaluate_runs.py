@@ -295,12 +295,6 @@ def test_power_sums_by_mixture_equal_those_by_pairs(history):
         assert past.power(log.event_n, 0.6) == pytest.approx(by_pairs, rel=1e-5)
 
 
-def test_fading_by_count_halves_with_every_later_run():
-    code, us = np.array([0, 0, 1, 0]), np.array([1, 2, 2, 9])
-    past = Events(code, us).before(np.array([0, 0, 1]), np.array([3, 10, 1]))
-    assert past.fading_by_count(np.ones(4), math.log(2)).tolist() == pytest.approx([1.5, 1.75, 0.0])
-
-
 def test_fading_over_ten_years_at_a_fast_rate_does_not_overflow():
     days = np.arange(0, 3650, 5)
     us = (days * 86_400_000_000).astype(np.int64)

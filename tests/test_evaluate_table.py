@@ -108,6 +108,29 @@ def test_values_and_differences_stand_in_one_tidy_frame():
         assert row["low"] <= row["value"] <= row["high"]
 
 
+def test_the_interval_of_a_binned_error_stands_around_its_value():
+    """Of a model that is calibrated, every draw has a larger error than the sample itself."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.0, 1.0, 400)
+    y = (rng.uniform(0.0, 1.0, 400) < p).astype(np.float64)
+    rows = pl.DataFrame({"session": np.arange(400) // 8})
+    made = probability_predictions(rows, y, {"true": p, "flat": np.full(400, 0.4)}, {}, ["flat"])
+    drawn = draws_of_sessions(y, p, rows["session"].to_numpy())
+    assert np.quantile(drawn, 0.025) > metrics.rmse_bins(y, p), "without the correction the interval excludes its value"
+    for row in made.table().filter(pl.col("metric") == "rmse_bins").iter_rows(named=True):
+        assert row["low"] < row["value"] < row["high"]
+
+
+def draws_of_sessions(y: np.ndarray, p: np.ndarray, session: np.ndarray) -> np.ndarray:
+    """RMSE over bins of whole sessions drawn with replacement, by the plain metric."""
+    rng, names = np.random.default_rng(1), np.unique(session)
+    found = []
+    for _ in range(300):
+        rows = np.concatenate([np.flatnonzero(session == one) for one in rng.choice(names, len(names))])
+        found.append(metrics.rmse_bins(y[rows], p[rows]))
+    return np.array(found)
+
+
 def test_a_paired_difference_is_surer_than_two_intervals():
     """Two models that differ by a constant: every draw has the same difference."""
     session, y, _ = sample(4)

@@ -356,3 +356,14 @@ def test_a_writer_that_reads_first_and_one_of_another_handle_never_wait_for_each
     assert not any(thread.is_alive() for thread in threads)
     for store in stores:
         store.close()
+
+
+def test_the_memory_of_duckdb_can_be_limited(tmp_path: Path) -> None:
+    with mk.open(tmp_path / "m.duckdb", memory_limit="300MB") as mem:
+        assert mem.sql("SELECT current_setting('memory_limit') AS allowed")["allowed"].item() == "286.1 MiB"
+
+
+def test_a_memory_limit_that_is_no_amount_is_refused_and_nothing_is_created(tmp_path: Path) -> None:
+    with pytest.raises(mk.InvalidInput, match="memory_limit='plenty' is no amount of memory; nothing was opened"):
+        mk.open(tmp_path / "m.duckdb", memory_limit="plenty")
+    assert not (tmp_path / "m.duckdb").exists()

@@ -22,7 +22,7 @@ from mnemokit.evaluate.metrics import Floats, log_loss
 from mnemokit.evaluate.passing_log import PassingLog
 from mnemokit.evaluate.predictions import scored_mask
 from mnemokit.evaluate.run_log import RunLog
-from mnemokit.evaluate.run_models import HalfLife, Hierarchical, PowerLaw, RankRule, RunHalfLife, RunModel
+from mnemokit.evaluate.run_models import HalfLife, Hierarchical, PowerLaw, RankRule, RunModel
 from mnemokit.evaluate.training import Trained, passing_keys, run_keys
 from mnemokit.instants import Instant
 from mnemokit.records import RankParams
@@ -52,10 +52,8 @@ RUN_FAMILIES: Mapping[str, Mapping[str, Bounds]] = {
     "rank_rule_half_life": {"k": Bounds(2.0, 0.05, 200.0), "half_life_days": Bounds(30.0, 0.05, 3650.0)},
     "half_life": {"half_life_days": Bounds(7.0, 0.05, 3650.0)},
     "power_law": {"exponent": Bounds(0.5, 0.02, 4.0), "k": Bounds(1.0, 0.05, 200.0)},
-    "run_half_life": {"runs": Bounds(3.0, 0.2, 500.0), "k": Bounds(1.0, 0.05, 200.0)},
     "hierarchical": {"k": Bounds(2.0, 0.05, 200.0)},
     "hierarchical_half_life": {"k": Bounds(2.0, 0.05, 200.0), "half_life_days": Bounds(30.0, 0.05, 3650.0)},
-    "hierarchical_run_half_life": {"k": Bounds(2.0, 0.05, 200.0), "half_life_runs": Bounds(3.0, 0.2, 500.0)},
 }
 """Models of runs that can be fitted, and their parameters."""
 
@@ -238,9 +236,7 @@ def run_family(family: str, values: Mapping[str, float], name: str) -> RunModel:
     if family.startswith("rank_rule"):
         return RankRule(RankParams(k=k), half_life_days=half_life, name=name)
     if family.startswith("hierarchical"):
-        return Hierarchical(k=k, half_life_days=half_life, half_life_runs=values.get("half_life_runs"), name=name)
-    if family == "run_half_life":
-        return RunHalfLife(runs=values["runs"], k=k, name=name)
+        return Hierarchical(k=k, half_life_days=half_life, name=name)
     if family == "power_law":
         return PowerLaw(exponent=values["exponent"], k=k, name=name)
     return HalfLife(days=values["half_life_days"], name=name)

@@ -105,13 +105,6 @@ class Past:
             return total[self.end] - total[self.start]
         return self._faded(values, self.events.known_us, self.events.age_us, self.us, per_day)
 
-    def fading_by_count(self, values: Floats, per_event: float) -> Floats:
-        """Sum of ``value * exp(-per_event * events since)`` over the known events; the last one counts in full."""
-        if per_event == 0 or self.events.order.size == 0:
-            return self.sum(values)
-        place = np.arange(self.events.order.size, dtype=np.int64) * DAY_US
-        return self._faded(values[self.events.order], place, place, (self.end - 1) * DAY_US, per_event)
-
     def _power_by_pairs(self, values: Floats, exponent: float) -> Floats:
         """Every pair of a question and an event it knows, in pieces that fit in memory."""
         out = np.empty(self.us.size)

@@ -146,20 +146,6 @@ class HalfLife:
 
 
 @dataclass(frozen=True)
-class RunHalfLife:
-    """The procedure's record, a run counting half after so many later ones; drawn to the constant by ``k`` runs."""
-
-    runs: float = 3.0
-    k: float = 1.0
-    name: str = "run_half_life"
-
-    def predict(self, log: RunLog) -> Floats:
-        """``(S + k*c) / (N + k)`` with faded sums S and N."""
-        s, n = counted_by_runs(log.past("reasonlet_id"), log, self.runs)
-        return (s + self.k * Constant().predict(log)) / (n + self.k)
-
-
-@dataclass(frozen=True)
 class RawCounts:
     """The procedure's bare record ``s / n``; one half before its first run. Says 0 and 1, and pays for it."""
 
@@ -201,7 +187,6 @@ class Hierarchical:
         levels: From wide to narrow; a level is a group of columns (`run_log.LEVELS`).
         k: Strength of each prior, in runs.
         half_life_days: Runs count half after so many days on every level; None never forgets.
-        half_life_runs: Or: after so many later runs of their level; the margins never forget.
         name: What it is called.
     """
 
@@ -209,7 +194,6 @@ class Hierarchical:
     levels: tuple[tuple[str, ...], ...] = (("scope", "question"), ("scope", "question", "executor_version"))
     k: float = 2.0
     half_life_days: float | None = None
-    half_life_runs: float | None = None
     name: str = "hierarchical"
 
     def predict(self, log: RunLog) -> Floats:
@@ -225,11 +209,7 @@ class Hierarchical:
         return rate
 
     def _drawn(self, log: RunLog, level: tuple[str, ...], towards: Floats) -> Floats:
-        past = log.past(*level)
-        if self.half_life_runs is not None and level in self.levels:
-            s, n = counted_by_runs(past, log, self.half_life_runs)
-        else:
-            s, n = counted(past, log, self.half_life_days)
+        s, n = counted(log.past(*level), log, self.half_life_days)
         return (s + self.k * towards) / (n + self.k)
 
 
@@ -248,7 +228,7 @@ def run_baselines() -> list[RunModel]:
 
 def run_rivals() -> list[RunModel]:
     """Models beyond the memory's rule, with untuned parameters."""
-    return [PowerLaw(), LastN(3), RunHalfLife(), Hierarchical()]
+    return [PowerLaw(), LastN(3), Hierarchical()]
 
 
 def check_models(models: Sequence[RunModel]) -> None:
@@ -272,16 +252,6 @@ def counted(past: Past, log: RunLog, half_life_days: float | None = None) -> tup
     rate = float(np.log(2.0) / half_life_days)
     # A verdict that takes a success back leaves rounding behind, which must not become a negative count.
     s, n = past.fading(log.event_s, rate), past.fading(log.event_n, rate)
-    n = np.maximum(n, 0.0)
-    return np.clip(s, 0.0, n), n
-
-
-def counted_by_runs(past: Past, log: RunLog, half_life_runs: float) -> tuple[Floats, Floats]:
-    """Successes and counted runs known before each run, a run counting half after so many later ones."""
-    if not half_life_runs > 0:
-        raise InvalidInput(f"a half-life must be a number of runs above 0, not {half_life_runs!r}")
-    rate = float(np.log(2.0) / half_life_runs)
-    s, n = past.fading_by_count(log.event_s, rate), past.fading_by_count(log.event_n, rate)
     n = np.maximum(n, 0.0)
     return np.clip(s, 0.0, n), n
 

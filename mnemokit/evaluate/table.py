@@ -48,6 +48,10 @@ should not be believed, null if nothing is known against it."""
 SMALLER_IS_BETTER = frozenset({"log_loss", "brier", "rmse_bins"})
 """Metrics where less is better; of all others more is."""
 
+BIASED_BY_DRAWING = frozenset({"rmse_bins"})
+"""Metrics that are larger in nearly every draw than in what is drawn from: repeated sessions add to what is in a bin by
+chance. Their draws are moved by the bias that they show, so that the interval stands around the value."""
+
 _RANGES: Mapping[str, tuple[float, float]] = {"log_loss": (0.0, float("inf"))}
 _AUC_CELLS = 100_000_000
 
@@ -180,7 +184,10 @@ def _drawn(
     wanted = replicates if metric != "auc" else min(replicates, max(200, _AUC_CELLS // max(n, 1)))
     sample = draws(list(statistics.values()), every if n_sessions >= MIN_SESSIONS else 0, wanted, rng)
     value = {model: whole(statistic, every) if n else float("nan") for model, statistic in statistics.items()}
-    return value, dict(zip(statistics, sample, strict=True))
+    drawn: dict[str, Floats] = dict(zip(statistics, sample, strict=True))
+    if metric in BIASED_BY_DRAWING and n_sessions >= MIN_SESSIONS:
+        drawn = {model: each - (float(np.nanmean(each)) - value[model]) for model, each in drawn.items()}
+    return value, drawn
 
 
 def _said(
@@ -190,7 +197,7 @@ def _said(
     if n and np.isnan(value):
         return None, None, None, "one outcome only"
     widest = widest_range(metric, difference=difference)
-    low, high = interval_of(sample, n_sessions, widest) if n else widest
+    low, high = np.clip(interval_of(sample, n_sessions, widest) if n else widest, *widest).tolist()
     return _null(value), _null(low), _null(high), note_on(n, n_sessions)
 
 

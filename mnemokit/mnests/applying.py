@@ -174,8 +174,8 @@ def _late_for_facts(con: Connection, facts: pl.DataFrame, newest: datetime, *, a
     if acted:
         edges = tables.pair_edges(con, edges).select("edge_no", "pair_no", "ts_acted")
     with lend(con, lent_edges=edges.select("edge_no")):
-        spans = fetch(con, query("mnest_spans")).with_columns(pl.col("edge_no").cast(pl.Int32))
-    known = edges.join(spans, on="edge_no", how="left").join(first, on="edge_no", how="left")
+        ends = fetch(con, query("mnest_ends")).with_columns(pl.col("edge_no").cast(pl.Int32))
+    known = edges.join(ends, on="edge_no", how="left").join(first, on="edge_no", how="left")
     end = pl.col("ts_end")
     if acted:
         # Where somebody acted, the edges of a pair hang together.
