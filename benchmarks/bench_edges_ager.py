@@ -3,8 +3,8 @@
 python benchmarks/bench_edges_ager.py [--edges N] [--nights N]
 
 Stores in a file and in memory; nights that end nothing, and nights that demote some. Where records are demoted, the
-bare UPDATE sets their state too (``bare_update``); ``bare_decay`` only sets weight and ts_last. The nights of both go in
-turns.
+bare UPDATE sets their state too (``bare_update``); ``bare_decay`` only sets weight and ts_last. The nights of all go
+in turns.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ mk.charts.scores(following.filter(pl.col("metric").is_in(["log_loss", "hit@1", "
 
 # %% [markdown]
 # As an order of candidates the weights are as good as plain counts. As probabilities they are no better than a
-# constant: in two busy days most edges reach 1, so a weight cannot tell five passings from four hundred. Nothing fades in two
-# days either, so this log says little about the decay.
+# constant: in two busy days most edges reach 1, so a weight cannot tell five passings from four hundred. Nothing fades
+# in two days either, so this log says little about the decay.
 
 # %% [markdown]
 # ## Two versions: what really differs?

@@ -91,6 +91,24 @@ def test_directly_follows_counts_every_passing_whatever_became_of_the_edge() -> 
         assert {(s, d): n for s, d, n in follows.select("src_executor", "dst_executor", "sessions").rows()} == sessions
 
 
+def test_directly_follows_counts_are_those_of_a_process_mining_library() -> None:
+    """PM4Py sorts by time alone, so it is given instants that are those of the steps, one second each."""
+    import pm4py
+
+    turns = mk.datasets.tau2().filter(pl.col("executor").is_not_null())
+    log = turns.sort("session_id", "step").select(
+        pl.col("session_id").alias("case:concept:name"),
+        pl.col("executor").alias("concept:name"),
+        pl.from_epoch(pl.col("step")).dt.replace_time_zone("UTC").alias("time:timestamp"),
+    )
+    found, _, _ = pm4py.discover_dfg(log.to_pandas())
+    with mk.open() as mem:
+        mem.replay(turns, passings="successive", captures="none", progress=False)
+        follows = mem.mnests.directly_follows(collapse_versions=True)
+    assert {(src, dst): n for src, dst, n in follows.select("src_executor", "dst_executor", "n").rows()} == dict(found)
+    assert sum(found.values()) == 3586, "the number of successive passings of this log is known"
+
+
 def test_a_diff_of_two_instants_names_what_happened_to_each_edge(mnests: Mnests) -> None:
     for name in ("grows", "fades", "demoted", "same"):
         mnests.record_passing("a", "1", name, "1", decay_lambda=0.1 if name == "demoted" else 0.0, at=day(0))

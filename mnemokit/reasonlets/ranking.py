@@ -12,7 +12,10 @@ its tables, and in ``rank`` over frames that never touch a store; a recall share
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from typing import cast
 
 import duckdb
 import numpy as np
@@ -23,6 +26,11 @@ from mnemokit.frames import FLOAT, INSTANT, INT, TEXT, conform
 from mnemokit.instants import Instant, as_utc
 from mnemokit.records import ParentRate, RankParams
 from mnemokit.store import Connection, fetch, lend, query
+
+MANY = 5_000
+"""From so many intervals on, their ends are worked out beside each other, on two cores."""
+
+_Inverse = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
 
 RANK_SCHEMA: dict[str, pl.DataType] = {
     "reasonlet_id": TEXT,
@@ -133,12 +141,10 @@ def with_intervals(rows: pl.DataFrame, params: RankParams) -> pl.DataFrame:
     distinct = rows.select("s", "n", "prior").unique()
     s, n, prior = (distinct[name].to_numpy() for name in ("s", "n", "prior"))
     low, high = beta_interval(s + params.k * prior, n - s + params.k * (1 - prior), params.interval)
-    return rows.join(
-        distinct.with_columns(rate_low=pl.Series(low, dtype=FLOAT), rate_high=pl.Series(high, dtype=FLOAT)),
-        on=["s", "n", "prior"],
-        how="left",
-        maintain_order="left",
-    )
+    known = distinct.with_columns(rate_low=pl.Series(low, dtype=FLOAT), rate_high=pl.Series(high, dtype=FLOAT))
+    # Only the key is joined, so that ids and questions are not copied.
+    found = rows.select("s", "n", "prior").join(known, on=["s", "n", "prior"], how="left", maintain_order="left")
+    return rows.with_columns(found["rate_low"], found["rate_high"])
 
 
 def beta_interval(alpha: np.ndarray, beta: np.ndarray, mass: float) -> tuple[np.ndarray, np.ndarray]:
@@ -153,11 +159,20 @@ def beta_interval(alpha: np.ndarray, beta: np.ndarray, mass: float) -> tuple[np.
     spread = (alpha > 0) & (beta > 0)
     inside_alpha, inside_beta = np.where(spread, alpha, 1.0), np.where(spread, beta, 1.0)
     point = np.where(alpha > 0, 1.0, 0.0)
+    if alpha.size < MANY:
+        low, high = (inverse(inside_alpha, inside_beta, tail) for inverse in _inverses())
+    else:
+        with ThreadPoolExecutor(max_workers=2) as both:
+            parts = [both.submit(inverse, inside_alpha, inside_beta, tail) for inverse in _inverses()]
+            low, high = (part.result() for part in parts)
+    return np.where(spread, low, point), np.where(spread, high, point)
+
+
+def _inverses() -> tuple[_Inverse, _Inverse]:
+    """The quantile of a Beta distribution from below and from above."""
     from scipy import special
 
-    low = special.betaincinv(inside_alpha, inside_beta, tail)
-    high = special.betainccinv(inside_alpha, inside_beta, tail)
-    return np.where(spread, low, point), np.where(spread, high, point)
+    return cast("_Inverse", special.betaincinv), cast("_Inverse", special.betainccinv)
 
 
 def needed_params(params: RankParams, k: float | None, parent_rate: ParentRate | None) -> RankParams:
