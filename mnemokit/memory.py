@@ -19,6 +19,7 @@ from mnemokit.mnests.canonical_queries import Queries
 from mnemokit.mnests.namespace import Mnests
 from mnemokit.reasonlets.namespace import Reasonlets
 from mnemokit.records import EdgeParams, RankParams, ReplayReport
+from mnemokit.replay.parents import ParentPolicy
 from mnemokit.replay.run import ReplayOptions, remove, replay
 from mnemokit.store import Store
 from mnemokit.turns.derive import CapturesPolicy, PassingsPolicy
@@ -166,7 +167,7 @@ class Memory:
         tz: str | None = None,
         passings: str | PassingsPolicy | None = None,
         captures: str | CapturesPolicy | None = None,
-        parents: str = "same_question",
+        parents: str | ParentPolicy = "same_question",
         chunk_rows: int = 2_000_000,
         progress: bool | None = None,
     ) -> ReplayReport:
@@ -183,7 +184,9 @@ class Memory:
             passings: Policy, by name or as a function, that derives passings from turns; left out, the one that
                 suits the format ("grouped" mostly).
             captures: Policy that derives captures from turns; left out, the one that suits the format.
-            parents: How a capture finds its parent: "same_question", or "none".
+            parents: How a capture finds its parent: "same_question" (the newest one), "recall" (what a recall of its
+                question would have put first at that time, one recall for each capture), "none", or a function
+                (``mnemokit.replay.parents.ParentPolicy``).
             chunk_rows: Turns that are committed together.
             progress: Show progress; left out, only where somebody looks at a terminal.
 

@@ -8,29 +8,35 @@ import polars as pl
 
 from mnemokit.reasonlets import capture as reasonlet_capture
 from mnemokit.replay.chunk import untimed_instants
+from mnemokit.replay.parents import capture_one_by_one
 from mnemokit.replay.policies import Policies
 from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
 
 SLICE_SESSIONS = 100_000
 """Sessions that are captured together, in one transaction."""
 
+SLICE_ONE_BY_ONE = 1_000
+"""The same where parents are looked for capture by capture, which takes long."""
 
-def slices(store: Store, first_turn_no: int, sources: list[str]) -> Iterator[pl.DataFrame]:
+
+def slices(store: Store, first_turn_no: int, sources: list[str], policies: Policies) -> Iterator[pl.DataFrame]:
     """Sessions that got turns since a turn number, in the order of their last step, in slices.
 
     Returns:
         Frames with columns source, session_id.
     """
     with store.read() as con:
-        yield from slices_within(con, first_turn_no, sources)
+        yield from slices_within(con, first_turn_no, sources, policies)
 
 
-def slices_within(con: Connection, first_turn_no: int, sources: list[str]) -> Iterator[pl.DataFrame]:
+def slices_within(
+    con: Connection, first_turn_no: int, sources: list[str], policies: Policies
+) -> Iterator[pl.DataFrame]:
     """As ``slices``, on a connection that is in a transaction already."""
     sessions = fetch(
         con, query("replay_sessions_to_capture"), {"first_turn_no": first_turn_no, "sources": sources}
     ).select("source", "session_id")
-    yield from sessions.iter_slices(SLICE_SESSIONS)
+    yield from sessions.iter_slices(SLICE_SESSIONS if policies.parent_policy is None else SLICE_ONE_BY_ONE)
 
 
 def sessions_since(con: Connection, first_turn_no: int) -> int:
@@ -62,12 +68,11 @@ def capture(con: Connection, store: Store, sessions: pl.DataFrame, policies: Pol
     captures = captures.with_columns(pl.col("seq") + take_numbers(con, "seq", captures.height)).with_columns(
         ts=pl.coalesce("ts", untimed_instants(pl.col("seq"))), provenance=_provenance()
     )
-    receipts = reasonlet_capture.ingest(
-        con,
-        captures,
-        store.keyed_hash,
-        parents="same_question" if policies.parents == "same_question" else "given",
-    )
+    if policies.parent_policy is not None:
+        receipts = capture_one_by_one(con, store, captures, policies.parent_policy)
+    else:
+        how = "same_question" if policies.parents == "same_question" else "given"
+        receipts = reasonlet_capture.ingest(con, captures, store.keyed_hash, parents=how)
     kinds = receipts.filter("written").group_by("kind").len()
     return dict(kinds.iter_rows())
 

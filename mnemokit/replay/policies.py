@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from mnemokit.replay.parents import PARENTS, ParentPolicy
 from mnemokit.turns.derive import CapturesPolicy, PassingsPolicy, default_policies, derive_captures, derive_passings
-
-PARENTS = ("same_question", "none")
-"""How a capture finds its parent: the newest reasonlet of its scope and question, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Policies:
 
     passings: str | PassingsPolicy | None
     captures: str | CapturesPolicy | None
-    parents: str
+    parents: str | ParentPolicy
     readers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def knowing(self, readers: Mapping[str, str]) -> Policies:
@@ -52,6 +50,11 @@ class Policies:
             parts.append(captures.with_columns(once_per_session=pl.lit(policy == "session")))
         empty = derive_captures(turns.head(0), "none", passings=passings.head(0))
         return pl.concat([empty.with_columns(once_per_session=pl.lit(value=False)), *parts])
+
+    @property
+    def parent_policy(self) -> ParentPolicy | None:
+        """The function that finds the parent of one capture; None where all are settled at once."""
+        return PARENTS[self.parents] if isinstance(self.parents, str) else self.parents
 
     def captures_nothing(self) -> bool:
         """Is there nothing to capture, whatever the turns are?"""

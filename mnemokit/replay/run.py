@@ -23,7 +23,8 @@ from mnemokit.records import ReplayReport
 from mnemokit.replay import captures as replay_captures
 from mnemokit.replay.ahead import one_ahead
 from mnemokit.replay.chunk import Chunk, ChunkResult, commit
-from mnemokit.replay.policies import PARENTS, Policies
+from mnemokit.replay.parents import PARENTS, ParentPolicy
+from mnemokit.replay.policies import Policies
 from mnemokit.replay.removal import remove_source
 from mnemokit.replay.ticks import Bounds, stored_bounds
 from mnemokit.store import Connection, Store, take_numbers
@@ -47,7 +48,7 @@ class ReplayOptions:
     tz: str | None = None
     passings: str | PassingsPolicy | None = None
     captures: str | CapturesPolicy | None = None
-    parents: str = "same_question"
+    parents: str | ParentPolicy = "same_question"
     chunk_rows: int = 2_000_000
     progress: bool | None = None
 
@@ -173,7 +174,9 @@ class _Run:
         if self.call is None:
             return
         if not self.policies.captures_nothing():
-            for piece in replay_captures.slices(self.store, self.call.first_turn_no, sorted(self.counts.sources)):
+            for piece in replay_captures.slices(
+                self.store, self.call.first_turn_no, sorted(self.counts.sources), self.policies
+            ):
                 self._note_captures(self.store.write(lambda con, piece=piece: self._capture(con, piece)))
         self.store.write(self._finish)
 
@@ -182,7 +185,9 @@ class _Run:
             self._note(chunk, *self._commit(con, chunk))
         if self.call is not None:
             if not self.policies.captures_nothing():
-                for piece in replay_captures.slices_within(con, self.call.first_turn_no, sorted(self.counts.sources)):
+                for piece in replay_captures.slices_within(
+                    con, self.call.first_turn_no, sorted(self.counts.sources), self.policies
+                ):
                     self._note_captures(self._capture(con, piece))
             self._finish(con)
         if self.options.dry_run:
