@@ -11,6 +11,7 @@ from typing import cast
 
 from mnemokit.errors import CorruptLog
 from mnemokit.turns.fields import BadRecord
+from mnemokit.turns.packed import open_log, read_document
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is no record; it is skipped in pieces and rejected, so that memory stays bounded."""
@@ -50,11 +51,7 @@ def load_json(raw: bytes, where: str) -> object:
 
 def read_json(path: Path) -> object:
     """Decode a file that is one JSON document; see `load_json`."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise CorruptLog(f"{path}: cannot be read ({error.strerror}); nothing was read") from None
-    return load_json(raw, str(path))
+    return load_json(read_document(path), str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +94,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     Raises:
         CorruptLog: If the file cannot be read.
     """
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise CorruptLog(f"{path}: cannot be read ({error.strerror}); nothing was read") from None
-    with file:
+    with open_log(path) as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1

@@ -12,6 +12,7 @@ from typing import cast
 
 from mnemokit.errors import CorruptLog
 from mnemokit.turns.fields import Obj, as_obj, objects
+from mnemokit.turns.packed import open_log
 
 HEAD_BYTES = 65_536
 
@@ -79,7 +80,7 @@ def read_head(path: Path) -> Head:
         CorruptLog: If the file is missing, empty or cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_log(path) as file:
             raw = file.read(HEAD_BYTES + 1)
     except OSError as error:
         raise CorruptLog(f"{path}: cannot be read ({error.strerror}); nothing was read") from None

@@ -29,6 +29,7 @@ from mnemokit.turns.fields import (
     whole,
 )
 from mnemokit.turns.frame import TEXT_COLUMNS, TURNS_SCHEMA, VALUE_COLUMNS, split_turns
+from mnemokit.turns.packed import open_log
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.sniff import Head
 
@@ -74,11 +75,8 @@ class CanonicalReader:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
         """Batches of rows."""
-        try:
-            with path.open("rb") as file:
-                start = file.read(4096)
-        except OSError as error:
-            raise CorruptLog(f"{path}: cannot be read ({error.strerror}); nothing was read") from None
+        with open_log(path) as file:
+            start = file.read(4096)
         if start.startswith(_PARQUET_MAGIC):
             return _read_parquet(path, options)
         if start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
@@ -150,8 +148,8 @@ def _all_at_once(lines: list[Line], options: ReadOptions) -> TurnBatch | None:
 
 def _read_csv(path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
     builder = Builder(NAME, str(path), options)
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows = csv.reader(file)
+    with open_log(path) as file:
+        rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline=""))
         header = next(_csv_rows(rows), (1, None))[1]
         if not isinstance(header, list) or not set(header) >= _NEEDED:
             raise CorruptLog(

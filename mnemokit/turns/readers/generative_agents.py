@@ -84,7 +84,7 @@ class GenerativeAgentsReader:
 
 def _persona(path: Path) -> str:
     """The persona's name: of its folder, or of the file where it is not called ``nodes.json``."""
-    stem = path.name.removesuffix(".json").removesuffix(".nodes")
+    stem = path.name.removesuffix(".gz").removesuffix(".json").removesuffix(".nodes")
     folders = path.absolute().parts
     if stem == "nodes" and "personas" in folders[:-2]:
         stem = folders[folders.index("personas") + 1]

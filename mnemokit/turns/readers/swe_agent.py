@@ -24,6 +24,7 @@ from mnemokit.turns.fields import (
     need_obj,
     text,
 )
+from mnemokit.turns.packed import read_document
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.readers.chat import read_chat
 from mnemokit.turns.sniff import Head
@@ -69,10 +70,7 @@ class SweAgentReader:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
         """One batch for the whole document."""
-        try:
-            raw = path.read_bytes()
-        except OSError as error:
-            raise CorruptLog(f"{path}: cannot be read ({error.strerror}); nothing was read") from None
+        raw = read_document(path)
         value = load_json(raw, str(path))
         document = as_obj(value) or {}
         listed = list_or_none(value)
@@ -93,7 +91,7 @@ class SweAgentReader:
 
 
 def _session(builder: Builder, document: Obj, path: Path, digest: str) -> OpenSession:
-    stem = path.name.removesuffix(".json").removesuffix(".traj")
+    stem = path.name.removesuffix(".gz").removesuffix(".json").removesuffix(".traj")
     try:
         version = name_or_none(dig(document, "info", "mini_version"), "info.mini_version")
         question = name_or_none(document.get("instance_id"), "instance_id")
