@@ -60,9 +60,14 @@ def replay(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be done; write nothing.")] = False,
     tz: Annotated[str | None, typer.Option(help="Time zone of naive timestamps.")] = None,
     passings: Annotated[str | None, typer.Option(help="Policy for passings, for instance successive.")] = None,
+    captures: Annotated[str | None, typer.Option(help="Policy for captures: session, attempt or none.")] = None,
+    parents: Annotated[str, typer.Option(help="How captures find parents: same_question, recall or none.")] = (
+        "same_question"
+    ),
+    memory_limit: Annotated[str | None, typer.Option(help="How much memory DuckDB may use, such as 2GB.")] = None,
 ) -> None:
     """Turn logged turns into memory, exactly once: doing it twice changes nothing."""
-    with mk.open(memory) as mem:
+    with mk.open(memory, memory_limit=memory_limit) as mem:
         report = mem.replay(
             list(logs),
             source=source,
@@ -72,6 +77,8 @@ def replay(
             dry_run=dry_run,
             tz=tz,
             passings=passings,
+            captures=captures,
+            parents=parents,
         )
     terminal.say(terminal.account(report))
 

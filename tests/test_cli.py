@@ -67,6 +67,18 @@ def test_the_demo_shows_the_facts_of_the_log_and_writes_the_page(
     assert run(capsys, "demo", "--memory", tmp_path / "kept.duckdb")[0] == 2
 
 
+def test_replay_takes_policies_and_a_memory_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "turns.parquet"
+    mk.datasets.tau2().head(300).write_parquet(log)
+    options = ("--parents", "none", "--passings", "successive", "--memory-limit", "1GB")
+    assert run(capsys, "replay", tmp_path / "m.duckdb", log, *options)[0] == 0
+    with mk.open(tmp_path / "m.duckdb") as mem:
+        assert mem.frame("reasonlets")["parent_id"].null_count() == mem.frame("reasonlets").height > 0
+    code, _, err = run(capsys, "replay", tmp_path / "other.duckdb", log, "--parents", "nearest")
+    assert code == 2
+    assert "use one of same_question, recall, none" in err
+
+
 def test_replay_prints_the_account_and_again_the_duplicates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mk.datasets.tau2().head(200).write_parquet(tmp_path / "turns.parquet")
     code, out, _ = run(capsys, "replay", tmp_path / "m.duckdb", tmp_path / "turns.parquet", "--label", "tau2")
