@@ -244,6 +244,45 @@ def test_bulk_in_any_batches_gives_what_the_oracle_says(history, batches: int, s
         check_store(mnests, oracle.as_of(facts, nights, at), moment(at))
 
 
+@settings(max_examples=15, deadline=None, phases=PHASES)
+@given(histories(by_hand=True, changing_rates=True, longest=30, most_nights=12), st.booleans())
+def test_bulk_between_acts_and_calls_gives_what_the_oracle_says_at_every_step(history, default_rates: bool) -> None:
+    """Passings between two acts come in bulk or, every second time, one by one; agers come by calls."""
+    facts, nights = history
+    facts = sorted(facts, key=lambda f: (f.ts, f.seq))
+    if default_rates:
+        # Bulk at the default rate meets records that calls opened at another.
+        facts = [oracle.Fact(**{**f.__dict__, "decay_lambda": 0.018 if n % 3 else f.decay_lambda})
+                 for n, f in enumerate(facts)]  # fmt: skip
+    mnests, said, aged = Mnests(Store()), [], []
+    steps = [(night, 0, 0, None) for night in set(nights)] + [(f.ts, 1, f.seq, f) for f in facts]
+    held: list[oracle.Fact] = []
+
+    def tell_held() -> None:
+        if not held:
+            return
+        if len(said) % 2:
+            in_bulk(mnests, held, [])
+            said.extend(held)
+        else:
+            said.extend(fact for fact in held if say(mnests, fact))
+        held.clear()
+
+    for ts, _, _, fact in sorted(steps, key=lambda step: step[:3]):
+        if fact is not None and fact.kind == "passing":
+            held.append(fact)
+            continue
+        tell_held()
+        if fact is None:
+            mnests.apply_ager(moment(ts))
+            aged.append(ts)
+        elif say(mnests, fact):
+            said.append(fact)
+        check_store(mnests, oracle.live_through(said, aged))
+    tell_held()
+    check_store(mnests, oracle.live_through(said, aged))
+
+
 @settings(max_examples=12, deadline=None, phases=PHASES)
 @given(histories(by_hand=True, changing_rates=True, longest=20, most_nights=12), st.integers(0, 10**6))
 def test_late_calls_give_what_the_oracle_says(history, seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -129,6 +130,7 @@ def test_rows_that_cannot_be_used_are_named_with_the_reason(tmp_path: Path) -> N
         row("again", dst_executor="good"),
         row("good", dst_executor="other"),
         row("list", tags='{"a": 1}'),
+        row("long", tags=json.dumps(["x" * 513])),
     ]
     events = [
         (1, "good", "2025-03-01T00:00:00Z", "reinforce", 0.3, None, None, None),
@@ -139,7 +141,7 @@ def test_rows_that_cannot_be_used_are_named_with_the_reason(tmp_path: Path) -> N
     queries = [(1, "", "t", "{}", 1, 1, 0, "2025-03-01T00:00:00Z", "2025-03-01T00:00:00Z", None, None)]
     with mk.open() as mem:
         report = import_metnos(mem, make(tmp_path / "m.sqlite", rows, events, queries))
-        assert sorted(mem.frame("mnests")["mnest_id"]) == ["good", "list"]
+        assert sorted(mem.frame("mnests")["mnest_id"]) == ["good", "list", "long"]
     reasons = {(bad.table, bad.row): bad.reason for bad in report.unusable}
     assert set(reasons) == {
         ("mnests", name)
@@ -155,11 +157,13 @@ def test_rows_that_cannot_be_used_are_named_with_the_reason(tmp_path: Path) -> N
             "again",
             "good",
             "list",
+            "long",
         )
     } | {("events", "2"), ("events", "3"), ("events", "4"), ("canonical_query_log", "1")}
     assert "asleep" in reasons["mnests", "bad_state"]
     assert "same edge and state" in reasons["mnests", "again"]
     assert "ghost" in reasons["events", "2"]
+    assert "more than 512 characters" in reasons["mnests", "long"]
     assert "rows could not be used" in str(report)
 
 
@@ -186,3 +190,16 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
                 import_metnos(mem, path)
         with pytest.raises(NotFound):
             import_metnos(mem, tmp_path / "nothing.sqlite")
+
+
+def test_nights_of_the_file_are_taken_over_with_their_counts(tmp_path: Path) -> None:
+    rows = [row("b", weight=0.3 * math.exp(-0.018), uses=1, ts_last="2025-03-02T00:00:00Z")]
+    events = [
+        (1, "b", "2025-03-01T00:00:00Z", "reinforce", 0.3, None, None, None),
+        (2, "b", "2025-03-02T00:00:00Z", "decay", 0.3 * math.exp(-0.018) - 0.3, None, None, None),
+    ]
+    with mk.open() as mem:
+        report = import_metnos(mem, make(tmp_path / "m.sqlite", rows, events))
+        assert (report.mnests, report.as_they_stood) == (1, 0)
+        night = mem.frame("ager_runs").row(0, named=True)
+        assert (night["kind"], night["decayed"], night["demoted_to_decaying"]) == ("explicit", 1, 0)

@@ -42,7 +42,7 @@ def fold_edges(
     Returns:
         The fold. Rows of ``outcomes`` are sorted by edge, then time, then source order, passings alone first.
     """
-    by_hand = _pairs_to_live_through(facts, edges, prior)
+    by_hand = _pairs_to_live_through(facts, edges, prior, params)
     if not len(by_hand):
         return fold_together(facts, edges, ticks, params, prior)
     rows = facts.with_row_index("row").with_columns(pl.col("row").cast(pl.UInt32))
@@ -64,7 +64,9 @@ def fold_edges(
     return _join(Folded(together_rows, together.derived, together.records, lives, together.nights), one_by_one)
 
 
-def _pairs_to_live_through(facts: pl.DataFrame, edges: pl.DataFrame, prior: pl.DataFrame | None) -> pl.Series:
+def _pairs_to_live_through(
+    facts: pl.DataFrame, edges: pl.DataFrame, prior: pl.DataFrame | None, params: EdgeParams
+) -> pl.Series:
     """Pairs that somebody acted on, or whose decay rate is not one and the same."""
     found: list[pl.DataFrame] = []
     if "kind" in facts.columns:
@@ -78,6 +80,10 @@ def _pairs_to_live_through(facts: pl.DataFrame, edges: pl.DataFrame, prior: pl.D
         if spread.height and not spread.select(low == high).item():
             found.append(spread.group_by("edge_no").agg(low.alias("low"), high.alias("high"))
                          .filter(pl.col("low") != pl.col("high")).select("edge_no"))  # fmt: skip
+    elif prior is not None and facts.height:
+        # The facts are at the default rate; a record that they end in may have been opened at another.
+        other = prior.filter(pl.col("state").is_in(["active", "proto"]), pl.col("decay_lambda") != params.decay_lambda)
+        found.append(other.select("edge_no").join(facts.select("edge_no"), on="edge_no", how="semi"))
     touched = pl.concat(found) if found else pl.DataFrame(schema={"edge_no": pl.Int32()})
     if not touched.height:
         return pl.Series(dtype=pl.Int32)

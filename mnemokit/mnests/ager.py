@@ -44,7 +44,7 @@ def age_apart(
     now = {"now": from_us(int(ticks[-1]))}
     ended = fetch(con, query("mnest_ending"), now | _floors(params))
     ended = ended.with_columns(pl.col("mnest_no", "edge_no").cast(pl.Int32)).join(apart, on="edge_no", how="anti")
-    demoted = _merely_demoted(con, ended) if len(ticks) == 1 and horizon.act is None else ended.clear()
+    demoted = _merely_demoted(con, ended, acted=horizon.act is not None) if len(ticks) == 1 else ended.clear()
     folded = tables.edge_frame(ended.join(demoted, on="edge_no", how="anti")["edge_no"])
     nights = [_waiting_nights(_waiting(con, ticks, now, apart), ticks, 1)]
     if demoted.height:
@@ -65,14 +65,19 @@ def no_nights(ticks: Ints) -> pl.DataFrame:
     return pl.DataFrame({"ts_ager": pl.Series(ticks, dtype=pl.Int64).cast(INSTANT)} | dict.fromkeys(NIGHTS, zero))
 
 
-def _merely_demoted(con: Connection, ended: pl.DataFrame) -> pl.DataFrame:
-    """Those of the ended records that are demoted in place: active, with no decaying record to merge into."""
+def _merely_demoted(con: Connection, ended: pl.DataFrame, *, acted: bool) -> pl.DataFrame:
+    """Those of the ended records that are demoted in place: active, with no decaying record to merge into.
+
+    Edges of pairs that somebody acted on, if there are any, are left to the fold.
+    """
     active = ended.filter(pl.col("state") == MnestState.ACTIVE.value)
     if not active.height:
         return active
     with lend(con, lent_edges=active.select("edge_no")):
-        taken = fetch(con, "SELECT edge_no FROM mnests SEMI JOIN lent_edges USING (edge_no) WHERE state = 'decaying'")
-    return active.join(taken.cast(pl.Int32), on="edge_no", how="anti")
+        taken = [fetch(con, query("mnest_decaying_among"))]
+        if acted:
+            taken.append(fetch(con, query("mnest_acted_among")))
+    return active.join(pl.concat(taken).cast(pl.Int32), on="edge_no", how="anti")
 
 
 def _demote(con: Connection, records: pl.DataFrame, now: datetime) -> None:
@@ -97,7 +102,7 @@ def _fold_ending(con: Connection, params: EdgeParams, ticks: Ints, before: pl.Da
     edges = before.unique("edge_no").select("edge_no", *KEYS).sort("edge_no").with_columns(pair_numbers())
     no_facts = pl.DataFrame(schema=tables.HISTORY)
     folded = fold_edges(no_facts, edges.select(list(EDGES)), ticks, params, prior=before)
-    write_continued(con, params, edges, folded, no_facts, before.select("mnest_id", mnest_no="life"))
+    write_continued(con, params, edges, folded, no_facts, before.select("mnest_id", mnest_no="life"), ticks)
     return folded.nights
 
 

@@ -2,7 +2,7 @@
 
 Whatever comes, the store ends as if everything had come in order of time. Edges whose news are later than all they
 lived through go on from their records; edges that something comes late for are folded again from their facts; edges
-that only a tick concerns are aged by one UPDATE, and folded only if the tick ends them.
+that only a tick concerns fade where they are read, and are written only if the tick ends them.
 """
 
 from __future__ import annotations
@@ -84,13 +84,15 @@ def apply(
         on_time = facts.filter(~is_late)
         done.append(refold(con, params, late, facts.filter(is_late), np.union1d(old, new), tell=tell))
     going_on = tables.edge_frame(on_time["edge_no"])
-    if "kind" in facts.columns and going_on.height:
+    if going_on.height and ("kind" in facts.columns or horizon.act is not None):
+        # The life of a promoted record is known by the edge that it was a proto of.
         going_on = with_acted_pairs(con, going_on)
     nights = no_nights(new)
     if len(new):
         nights = pl.concat([nights, age_apart(con, params, new, horizon, pl.concat([late, going_on]))])
     if going_on.height:
-        done.append(_go_on(con, params, going_on, on_time, new, tell=tell))
+        newest = np.union1d(old[-1:], new)
+        done.append(_go_on(con, params, going_on, on_time, new, newest=newest, tell=tell))
     nights = pl.concat([nights, *(part.nights for part in done)])
     nights = nights.group_by("ts_ager").agg(pl.col(NIGHTS).sum())
     nights = no_nights(new).select("ts_ager").join(nights, on="ts_ager", how="left", maintain_order="left")
@@ -126,7 +128,7 @@ def refold(
     known = _numbered_pairs(tables.edges_of(con, edges))
     old_lives = tables.lives_of(con, edges)
     folded = fold_edges(facts, known.select(list(EDGES)), ticks, params, names=_names(known, old_lives))
-    written = write_refolded(con, params, known, folded, facts, old_lives)
+    written = write_refolded(con, params, known, folded, facts, old_lives, ticks)
     rows = pl.Series(dtype=pl.UInt32) if new_facts is None else new_facts["row"]
     return _Done(folded.nights, _tell(folded, written, rows, stored) if tell else pl.DataFrame(schema=TOLD))
 
@@ -138,7 +140,14 @@ class _Done:
 
 
 def _go_on(
-    con: Connection, params: EdgeParams, edges: pl.DataFrame, new_facts: pl.DataFrame, ticks: Ints, *, tell: bool
+    con: Connection,
+    params: EdgeParams,
+    edges: pl.DataFrame,
+    new_facts: pl.DataFrame,
+    ticks: Ints,
+    *,
+    newest: Ints,
+    tell: bool,
 ) -> _Done:
     """Go on from the records of these edges."""
     prior = tables.records_of(con, edges)
@@ -149,7 +158,7 @@ def _go_on(
     folded = fold_edges(
         facts, known.select(list(EDGES)), ticks, params, prior=prior if prior.height else None, names=names
     )
-    written = write_continued(con, params, known, folded, facts, old_lives)
+    written = write_continued(con, params, known, folded, facts, old_lives, newest)
     return _Done(folded.nights, _tell(folded, written, new_facts["row"], 0) if tell else pl.DataFrame(schema=TOLD))
 
 

@@ -24,7 +24,6 @@ def ingest(
     passings: pl.DataFrame,
     *,
     ticks: Sequence[datetime] = (),
-    kind: str = "daily",
 ) -> Applied:
     """Take in passings and ager instants, in order or late.
 
@@ -35,7 +34,6 @@ def ingest(
             and, where they differ from their defaults, untimed, turn_no, turn_id, tags, desired_sig, decay_lambda.
             A column dst_exists is not needed: it says what a null dst_version says.
         ticks: New ager instants; those that the store has already are left out.
-        kind: What ``ager_runs`` calls them: daily or explicit.
 
     Returns:
         What each passing and tick did.
@@ -48,7 +46,7 @@ def ingest(
         raise InvalidInput(f"passings need the columns {', '.join(missing)}; nothing was written")
     edge_no = tables.number_edges(con, passings)
     columns = [name for name in tables.HISTORY if name in passings.columns and name not in ("edge_no", "mnest_no")]
-    return apply(con, params, passings.select(edge_no.alias("edge_no"), *columns), ticks, kind=kind)
+    return apply(con, params, passings.select(edge_no.alias("edge_no"), *columns), ticks)
 
 
 def withdraw(con: Connection, params: EdgeParams, turn_nos: pl.DataFrame, ticks_now: Sequence[datetime]) -> int:

@@ -3,6 +3,8 @@
 The file is only read. Its passings, changes of state and nightly ager runs become facts of this store, under the ids
 that the file has, and are folded by this store's rules. A record whose history does not lead to what the file says of
 it (because the file does not keep all its events) is taken over as it stands, with what history there is beside it.
+An event "decay" of the file is what a night did to one record: the night is taken over, with its counts, and what it
+did to each record follows from it.
 """
 
 from __future__ import annotations
@@ -108,13 +110,14 @@ def _write(con: Connection, params: EdgeParams, file: MetnosFile) -> MetnosRepor
     astray = _astray(new, histories, [to_us(night) for night in nights], params)
     rows = [row for mnest in new for row in (_as_it_stood(mnest, file) if mnest.mnest_id in astray
                                              else histories[mnest.mnest_id])]  # fmt: skip
-    nights_frame = pl.DataFrame({"ts_ager": nights}, schema={"ts_ager": INSTANT})
+    counted = pl.DataFrame({"ts_ager": nights}, schema={"ts_ager": INSTANT})
     unusable = list(file.unusable)
     if rows:
         frame = pl.DataFrame(rows, schema=FACTS, orient="row").sort("ts", maintain_order=True)
-        unusable += _write_facts(con, params, frame, nights_frame)
+        lost, counted = _write_facts(con, params, frame, counted)
+        unusable += lost
     known = set(fetch(con, "SELECT ts_ager FROM ager_runs")["ts_ager"])
-    fresh = nights_frame.filter(~pl.col("ts_ager").is_in(list(known)))
+    fresh = counted.filter(~pl.col("ts_ager").is_in(list(known)))
     if fresh.height:
         tables.add_ticks(con, fresh, "explicit", params_to_json(params), 0.0)
     queries = pl.DataFrame(file.queries, schema=tables.QUERY_USES, orient="row")
@@ -251,8 +254,10 @@ def _agrees(mnest: StoredMnest, row: dict[str, object]) -> bool:
     return same and abs(float(str(row["weight"])) - mnest.weight) <= SAME * mnest.weight
 
 
-def _write_facts(con: Connection, params: EdgeParams, frame: pl.DataFrame, nights: pl.DataFrame) -> list[Unusable]:
-    """Write facts under the ids of the file; returns the ids that could not be kept."""
+def _write_facts(
+    con: Connection, params: EdgeParams, frame: pl.DataFrame, nights: pl.DataFrame
+) -> tuple[list[Unusable], pl.DataFrame]:
+    """Write facts under the ids of the file; returns the ids that could not be kept, and what each night did."""
     named = frame.select("mnest_id").unique(maintain_order=True)
     first_no = take_numbers(con, "mnest_no", named.height)
     first_seq = take_numbers(con, "seq", frame.height)
@@ -273,14 +278,15 @@ def _write_facts(con: Connection, params: EdgeParams, frame: pl.DataFrame, night
         tables.number_edges(con, promoted)
     logged = pl.col("kind") == "logged"
     facts = frame.filter(~logged).select(pl.col(name).cast(dtype) for name, dtype in tables.HISTORY.items())
-    apply(con, params, facts, nights["ts_ager"].to_list(), kind="import")
+    counted = apply(con, params, facts, nights["ts_ager"].to_list(), kind="import").nights
     columns = [name for name in tables.HISTORY if name in frame.columns]
     with lend(con, lent_events=frame.filter(logged).select(columns)):
         con.execute("INSERT INTO edge_events BY NAME SELECT * FROM lent_events")
     with lend(con, lent_lives=named):
         lost = fetch(con, query("metnos_lost_ids"))
         con.execute(query("metnos_forget_lost_ids"))
-    return [
+    unusable = [
         Unusable("mnests", mnest_id, f"the store had its edge already, as {other}; its passings were added to that")
         for mnest_id, other in lost.iter_rows()
     ]
+    return unusable, counted

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 from mnemokit.errors import CorruptLog, InvalidInput, NotFound
 from mnemokit.instants import as_utc
-from mnemokit.mnests.names import checked_name, checked_rate
+from mnemokit.mnests.names import LONGEST_NAME, checked_name, checked_rate
 from mnemokit.records import MnestState
 
 Row = dict[str, object]
@@ -184,6 +184,11 @@ def _tags(value: object, name: str, file: MetnosFile) -> tuple[str, ...]:
     if texts is None or len(texts) < len(cast("list[object]", tags)) or not all(text.strip() for text in texts):
         file.unusable.append(
             Unusable("mnests", name, f"tags are no list of texts ({value!r}); taken over without tags")
+        )
+        return ()
+    if max(map(len, texts), default=0) > LONGEST_NAME:
+        file.unusable.append(
+            Unusable("mnests", name, f"a tag has more than {LONGEST_NAME} characters; taken over without tags")
         )
         return ()
     return tuple(dict.fromkeys(texts))

@@ -35,6 +35,16 @@ def checked_name(value: object, what: str) -> str:
     return value
 
 
+def checked_count(value: object, what: str) -> None:
+    """Refuse what is no number of rows.
+
+    Raises:
+        InvalidInput: If it is not a whole number of at least 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidInput(f"{what} must be a whole number of at least 1, not {value!r}; nothing was read")
+
+
 def checked_tags(tags: Sequence[str] | None) -> tuple[str, ...]:
     """Tags, each once, in the order given."""
     if tags is None:

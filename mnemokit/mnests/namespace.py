@@ -19,7 +19,7 @@ from mnemokit.instants import Instant, as_utc, at_or_now
 from mnemokit.mnests import calls, metnos
 from mnemokit.mnests.bulk import ingest, withdraw, withdraw_passings
 from mnemokit.mnests.metnos import MetnosReport
-from mnemokit.mnests.names import Signature, checked_name, checked_rate, checked_signature, checked_tags
+from mnemokit.mnests.names import Signature, checked_count, checked_name, checked_rate, checked_signature, checked_tags
 from mnemokit.mnests.reads import (
     MNEST_EVENTS,
     ExecutorSummary,
@@ -29,8 +29,10 @@ from mnemokit.mnests.reads import (
     mnests_at,
     one_record,
     summarise,
+    superseded_for,
 )
 from mnemokit.mnests.views import MnestViews
+from mnemokit.mnests.walk import checked_states
 from mnemokit.records import AgerStats, MnestState
 from mnemokit.store import Connection, fetch, query
 
@@ -244,7 +246,12 @@ class Mnests(MnestViews):
         state: str = "active",
         at: Instant | None = None,
     ) -> str | None:
-        """The id of the record of an edge in a state, or None."""
+        """The id of the record of an edge in a state, or None.
+
+        Raises:
+            InvalidInput: If there is no such state.
+        """
+        checked_states([str(state)])
         found = self._records(at, src).filter(
             (pl.col("src_executor") == src)
             & (pl.col("src_version") == src_version)
@@ -274,20 +281,38 @@ class Mnests(MnestViews):
                 raise NotFound(calls.missing(con, mnest_id) + then)
         return one_record(found)
 
-    def events(self, mnest_id: str, at: Instant | None = None) -> pl.DataFrame:
+    def events(self, mnest_id: str, at: Instant | None = None, linked: bool = False) -> pl.DataFrame:
         """History of a record, oldest first: its own, and that of every record that was merged into it.
+
+        Args:
+            mnest_id: The record.
+            at: Up to this instant.
+            linked: Also the history of the records whose place it took when a version was superseded by a newer one.
 
         Raises:
             NotFound: If there never was such a record.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     _ = mem.mnests.supersede_version("buy", "1.0", "1.1", at="2025-08-02T00:00:00Z")
+            ...     new = mem.mnests.record_passing("find", "1.0", "buy", "1.1", at="2025-08-03T00:00:00Z")
+            ...     mem.mnests.events(new, linked=True).select("kind", "dst_version").rows()
+            [('passing', '1.0'), ('transition', '1.0'), ('passing', '1.1')]
         """
         moment = None if at is None else as_utc(at)
         with self._store.read() as con:
             if not con.execute("SELECT 1 FROM mnest_lives WHERE mnest_id = ?", [mnest_id]).fetchall():
                 raise NotFound(calls.missing(con, mnest_id))
-            return conform(fetch(con, query("mnest_events_of"), {"mnest_id": mnest_id, "at": moment}), MNEST_EVENTS)
+            ids = superseded_for(con, mnest_id, moment) if linked else []
+            parts = [fetch(con, query("mnest_events_of"), {"mnest_id": one, "at": moment}) for one in [mnest_id, *ids]]
+            events = pl.concat(parts).unique(maintain_order=True)
+            return conform(events.sort("ts", "seq", maintain_order=True) if linked else events, MNEST_EVENTS)
 
     def top_outgoing(self, executor: str, k: int = 10, at: Instant | None = None) -> pl.DataFrame:
         """The heaviest active and proto edges from an executor, whatever its version; ties by name and version."""
+        checked_count(k, "k")
         chosen = (pl.col("src_executor") == executor) & pl.col("state").is_in(LIVE_STATES)
         return _heaviest(self._records(at, executor).filter(chosen), "dst_executor", "dst_version", "src_version").head(
             k
@@ -295,6 +320,7 @@ class Mnests(MnestViews):
 
     def top_incoming(self, executor: str, k: int = 10, at: Instant | None = None) -> pl.DataFrame:
         """The heaviest active edges to an executor, whatever its version; ties by name and version."""
+        checked_count(k, "k")
         chosen = (pl.col("dst_executor") == executor) & (pl.col("state") == MnestState.ACTIVE.value)
         return _heaviest(self._records(at, executor).filter(chosen), "src_executor", "src_version", "dst_version").head(
             k
@@ -330,6 +356,7 @@ class Mnests(MnestViews):
 
     def audit(self, limit: int = 50, at: Instant | None = None) -> pl.DataFrame:
         """The latest events of all edges, newest first."""
+        checked_count(limit, "limit")
         moment = None if at is None else as_utc(at)
         with self._store.read() as con:
             return conform(fetch(con, query("mnest_audit"), {"at": moment, "limit": limit}), MNEST_EVENTS)

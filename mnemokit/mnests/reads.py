@@ -18,7 +18,7 @@ from mnemokit.frames import conform, schema_of
 from mnemokit.instants import to_us
 from mnemokit.mnests import tables
 from mnemokit.records import EdgeParams, MnestState
-from mnemokit.store import Connection, fetch, query
+from mnemokit.store import Connection, fetch, lend, query
 
 MNESTS = schema_of("mnests")
 MNEST_EVENTS = schema_of("mnest_events")
@@ -101,6 +101,23 @@ def summarise(frame: pl.DataFrame, executor: str) -> ExecutorSummary:
         incoming=_flow(active.filter(pl.col("dst_executor") == executor)),
         proto_incoming=wanted.height,
     )
+
+
+def superseded_for(con: Connection, mnest_id: str, at: datetime | None) -> list[str]:
+    """Records whose place this one took when a version was superseded, and those whose place they had taken."""
+    found: list[str] = []
+    edges = fetch(con, "SELECT edge_no FROM mnest_lives WHERE mnest_id = $mnest_id", {"mnest_id": mnest_id})
+    # A promoted record goes by the edge that it has now.
+    now = fetch(con, "SELECT edge_no FROM mnest_records WHERE mnest_id = $mnest_id", {"mnest_id": mnest_id})
+    frontier = pl.concat([edges, now]).cast(pl.Int32).unique()
+    seen = frontier
+    while frontier.height:
+        with lend(con, lent_edges=tables.edges_of(con, frontier)):
+            before = fetch(con, query("mnest_superseded_for"), {"at": at})
+        found += before["mnest_id"].to_list()
+        frontier = before.select(pl.col("edge_no").cast(pl.Int32)).unique().join(seen, on="edge_no", how="anti")
+        seen = pl.concat([seen, frontier])
+    return [one for one in dict.fromkeys(found) if one != mnest_id]
 
 
 def count_states(frame: pl.DataFrame) -> MnestStats:

@@ -182,9 +182,10 @@ class MnestViews:
         if other is not None:
             return edge_diff.diff(self._counted(first), other._counted(last))
         bound = {"after": first, "until": last, "collapse": False}
+        # Held for all three, so that no writer comes between the sides.
         with self._store.read() as con:
             between = fetch(con, query("mnest_counts"), bound)
-        return edge_diff.diff(self._counted(first), self._counted(last), behind=between)
+            return edge_diff.diff(self._counted(first), self._counted(last), behind=between)
 
     def fades_at(self, at: Instant | None = None) -> pl.DataFrame:
         """When each live edge will end if nothing comes.

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from mnemokit.fold.edge_keys import KEYS
-from mnemokit.fold.frames import Folded
+from mnemokit.fold.edge_weights import LIVE_STATES
+from mnemokit.fold.frames import INSTANT, Folded
+from mnemokit.fold.kernel import Ints
+from mnemokit.instants import from_us
 from mnemokit.mnests import tables
 from mnemokit.records import EdgeParams
 from mnemokit.store import Connection, lend, new_ids, take_numbers
@@ -34,8 +37,9 @@ def write_continued(
     folded: Folded,
     facts: pl.DataFrame,
     old_lives: pl.DataFrame,
+    ticks: Ints,
 ) -> Written:
-    """Write a fold that went on from stored records: what it changed takes their place."""
+    """Write a fold that went on from stored records, through all these ticks: what it changed takes their place."""
     numbers = _number_lives(con, folded, old_lives)
     lives = folded.lives.with_columns(numbers=numbers.mnest_no.gather(folded.lives["life"]))
     kept = lives.filter(pl.col("mnest_no").is_not_null())
@@ -52,7 +56,7 @@ def write_continued(
                 "UPDATE mnest_lives SET record_no = lent_moved.now FROM lent_moved WHERE record_no = lent_moved.before"
             )
     _insert_lives(con, folded, numbers, lives["mnest_no"].is_null())
-    _insert_records(con, edges, folded, numbers)
+    _insert_records(con, edges, folded, numbers, ticks)
     _insert_events(con, params, folded, facts, numbers)
     return numbers
 
@@ -64,8 +68,9 @@ def write_refolded(
     folded: Folded,
     facts: pl.DataFrame,
     old_lives: pl.DataFrame,
+    ticks: Ints,
 ) -> Written:
-    """Write the fold of the whole history of these edges over what they had."""
+    """Write the fold of the whole history of these edges, through all these ticks, over what they had."""
     numbers = _number_lives(con, folded, old_lives)
     with lend(con, lent_edges=edges):
         for statement in DELETE_EDGES:
@@ -80,7 +85,7 @@ def write_refolded(
         )
         with lend(con, lent_lives=gone):
             con.execute("INSERT INTO mnest_lives SELECT mnest_no, mnest_id, edge_no, NULL FROM lent_lives")
-    _insert_records(con, edges, folded, numbers)
+    _insert_records(con, edges, folded, numbers, ticks)
     _insert_events(con, params, folded, facts, numbers)
     return numbers
 
@@ -117,10 +122,15 @@ def _insert_lives(con: Connection, folded: Folded, numbers: Written, chosen: pl.
             con.execute("INSERT INTO mnest_lives BY NAME SELECT * FROM lent_lives")
 
 
-def _insert_records(con: Connection, edges: pl.DataFrame, folded: Folded, numbers: Written) -> None:
+def _insert_records(con: Connection, edges: pl.DataFrame, folded: Folded, numbers: Written, ticks: Ints) -> None:
     records = folded.records
     if not records.height:
         return
+    if len(ticks):
+        # A live record that the newest tick did not bring up to date was no live one then: somebody made it one later.
+        newest = pl.lit(from_us(int(ticks[-1]))).cast(INSTANT)
+        passed = pl.col("state").is_in(LIVE_STATES) & ~pl.col("untimed") & (pl.col("ts_last") < newest)
+        records = records.with_columns(aged_until=pl.when(passed).then(newest))
     named = records.drop("life").with_columns(
         mnest_no=numbers.mnest_no.gather(records["life"]), mnest_id=numbers.mnest_id.gather(records["life"])
     ).join(edges.select("edge_no", *KEYS), on="edge_no", how="left")  # fmt: skip

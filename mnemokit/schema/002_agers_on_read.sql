@@ -5,9 +5,22 @@ DROP VIEW v_mnestoma;
 
 ALTER TABLE mnests RENAME TO mnest_records;
 
+-- Agers up to this one did not concern the record: it was not live then, and was made live by hand later.
+ALTER TABLE mnest_records ADD COLUMN aged_until TIMESTAMPTZ;
+
+UPDATE mnest_records
+SET aged_until = tick.newest
+FROM (SELECT max(ts_ager) AS newest FROM ager_runs) AS tick
+WHERE state IN ('active', 'proto') AND NOT untimed AND ts_last < tick.newest;
+
 CREATE VIEW mnests AS
 WITH standing AS (
-    SELECT *, coalesce(state IN ('active', 'proto') AND NOT untimed AND ts_last < tick.newest, FALSE) AS aged, tick.newest
+    SELECT *, tick.newest,
+           coalesce(
+               state IN ('active', 'proto') AND NOT untimed
+               AND greatest(ts_last, aged_until) < tick.newest,
+               FALSE
+           ) AS aged
     FROM mnest_records
     CROSS JOIN (SELECT max(ts_ager) AS newest FROM ager_runs) AS tick
 )

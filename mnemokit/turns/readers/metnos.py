@@ -26,6 +26,19 @@ from mnemokit.turns.fields import (
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.sniff import Head
 
+NOT_EXECUTORS = frozenset(
+    {
+        "final_answer",
+        "undo_last_turn",
+        "request_new_executor",
+        "scratchpad_read",
+        "get_inputs",
+        "get_approval",
+        "@uploaded",
+    }
+)
+"""Tools of the system itself: their steps are messages, and what goes before passes to what comes after."""
+
 
 @dataclass(frozen=True, slots=True)
 class MetnosReader:
@@ -33,10 +46,10 @@ class MetnosReader:
 
     Session: the turn, which is one request with its own question, steps and outcome; the conversation stands in
     ``meta``. Lines with a ``mode`` (``tutor``, ``pending``) and no steps are no requests to the agent and count as
-    ignored. Step: ``step_num``. References between steps are logged as values, so a passing is a later argument
-    that equals an earlier result, else succession. Instants are seconds since 1970, one per turn. Outcome: failure
-    if ``final_kind`` is ``error`` or a false success was detected, success if it is ``answer``. No version is
-    logged.
+    ignored, and so do steps of the system's own tools (`NOT_EXECUTORS`). Step: ``step_num``. References between steps
+    are logged as values, so a passing is a later argument that equals an earlier result, else succession. Instants are
+    seconds since 1970, one per turn. Outcome: failure if ``final_kind`` is ``error`` or a false success was detected,
+    success if it is ``answer``. No version is logged.
     """
 
     name: str = "metnos"
@@ -83,6 +96,9 @@ def _read_turn(builder: Builder, turn: Obj, place: str) -> None:
         session.message(started)
     for index, item in enumerate(steps):
         step = as_obj(item) or {}
+        if step.get("chosen_tool") in NOT_EXECUTORS:
+            session.message(started)
+            continue
         try:
             ok = flag(dig(step, "result", "ok"), "result.ok")
             number = whole(step.get("step_num"), "step_num")
