@@ -27,6 +27,12 @@ from mnemokit.evaluate.run_models import run_rivals
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 SPLIT = "2023-08-17T00:00:00+00:00"
 WEEK_BEFORE = "2023-08-10T00:00:00+00:00"
+FORGETS = r"^last_|half_life|power_law"
+"""Models of runs that let what is old count less."""
+
+FORGETTING = {"better": "better", "not told apart": "not told apart from it", "worse": "worse"}
+"""Each verdict on them, as a list of them begins."""
+
 EDGE_METRICS = ("log_loss", "hit@1", "hit@3", "mrr", "coverage")
 
 
@@ -127,8 +133,7 @@ def procedures() -> list[str]:
             f"""In words: the chosen model's Brier score is {_words(verdicts["constant"])} than the constant rate's
             ({verdicts["constant"]["difference"]}) and {_words(verdicts["last_10"])} than that of the window of the
             last ten ({verdicts["last_10"]["difference"]}). The memory's own rule is {_words(own)} than the window
-            of the last ten ({own["difference"]}): it never forgets, and on this log every model that forgets does
-            better."""
+            of the last ten ({own["difference"]}). It never forgets. {forgetting(table)}"""
         ),
         prose(
             f"""A harder test: eight agents that run on the same day may share what happened that day. With whole days
@@ -146,6 +151,21 @@ def procedures() -> list[str]:
             digits=3,
         ),
     ]
+
+
+def forgetting(table: pl.DataFrame) -> str:
+    """Which models that forget do better (Brier) than the rule that never does, and which do not.
+
+    ``own_record``, the rule without inheritance, stands for it: it is a baseline, so that the table has the paired
+    difference of every model from it.
+    """
+    models = table.filter(pl.col("versus") == "own_record", pl.col("model").str.contains(FORGETS))["model"]
+    told: dict[str, list[str]] = {verdict: [] for verdict in FORGETTING}
+    for model in models.unique(maintain_order=True).to_list():
+        row = against(table, model, "brier").filter(versus="own_record").row(0, named=True)
+        told[row["verdict"]].append(f"`{model}` ({row['difference']})")
+    parts = [f"{said}: {', '.join(told[verdict]) or 'none'}" for verdict, said in FORGETTING.items()]
+    return f"Of the models that forget, held against `own_record` (the rule without inheritance), {'; '.join(parts)}."
 
 
 def _the_week_before(mem: mk.Memory) -> str:
@@ -256,11 +276,23 @@ def versions() -> list[str]:
         to_markdown(parts.filter(~pl.col("all")).head(5).drop("all"), digits=3),
         "Is each group one thing? What else tells them apart:",
         to_markdown(
-            confounded.select("attribute", "value", "sessions_a", "sessions_b", "cramers_v", "warning"), digits=3
+            confounded.select(
+                "attribute",
+                "value",
+                "sessions_a",
+                "sessions_b",
+                "difference",
+                "low",
+                "high",
+                "cramers_v",
+                "warning",
+            ),
+            digits=3,
         ),
         prose(
             """Does reinforcement reward getting stuck? The edges with most uses per session (weight as reinforced by
-            every use, and as if each session counted once):"""
+            every use, and as if each session counted once; an interval from 1 to infinity says: too few sessions took
+            it):"""
         ),
         to_markdown(
             stuck.head(5).select(
@@ -269,6 +301,8 @@ def versions() -> list[str]:
                 "uses",
                 "sessions",
                 "uses_per_session",
+                "low",
+                "high",
                 "top_share",
                 "weight",
                 "weight_once",
@@ -295,7 +329,8 @@ def versions() -> list[str]:
         prose(
             f"""How uncertain is an edge, given parallel calls whose order means nothing?
             {unsure.filter(~pl.col("certain")).height} of {unsure.height} edges change their count with the order;
-            the most uncertain three:"""
+            the most uncertain three (`low` to `high`: 95 % of the orders of this log; `low_sessions` to
+            `high_sessions`: 95 % of the mean over all orders, sessions drawn):"""
         ),
         to_markdown(unsure.head(3), digits=1),
     ]
@@ -304,18 +339,54 @@ def versions() -> list[str]:
 def notes() -> list[str]:
     """Reflexion: did the n-th memory write help?"""
     turns = mk.datasets.reflexion()
-    groups = ("alfworld_runs/base_run_logs", "alfworld_runs/reflexion_run_logs")
+    a, b = groups = ("alfworld_runs/base_run_logs", "alfworld_runs/reflexion_run_logs")
     table = nth_write(turns, by="scope", groups=groups)
+    memory = mk.datasets.reflexion_memory().with_columns(
+        scope=pl.col("brain_id").str.replace(r"/[^/]+$", ""),
+        task=pl.col("brain_id").str.extract(r"([^/]+)$"),
+        trial=pl.col("meta").str.json_path_match("$.trial").cast(pl.Int64),
+    )
+    wrote_a, wrote_b = (memory.filter(scope=name) for name in groups)
+    first_a, first_b = (side.filter(trial=0).select("task", "content_hash").sort("task") for side in (wrote_a, wrote_b))
+    start = table.filter(trial=0).row(0, named=True)
+    again = table.filter(pl.col("trial").is_null()).row(0, named=True)
+    one_run = first_a.equals(first_b) and start["only_a"] == start["only_b"] == 0
+    each = table.filter(pl.col("trial").is_not_null())
+    failed_a, failed_b = (int((each[f"attempts_{side}"] - each[f"succeeded_{side}"]).sum()) for side in "ab")
     return [
         "## Did the n-th memory write help?",
         prose(
-            f"""Sample `reflexion`; a = `{groups[0]}`, b = `{groups[1]}`: the same 134 tasks, tried again after each
-            failure. The success rate falls from trial to trial in both, because the easy tasks are gone; what
-            counts is b less a at the same trial. The last row is all repeated trials together. The two are single
-            runs of an agent: that one did better is no proof that the notes did it."""
+            f"""Sample `reflexion`; a = `{a}`, b = `{b}`: single runs over the same {start["pairs"]} tasks, each task
+            tried again after each failure. **This log cannot say whether writing helped, because a wrote notes too.**
+            Of a, {wrote_a.height} notes are logged after {failed_a} failed attempts (none after trial
+            {wrote_a["trial"].max()}), of b {wrote_b.height} after {failed_b}: the agent's own reflections on the
+            attempt before. So a and b hold equally many notes up to trial {_alike_until(table)}, and a holds fewer
+            from then on (`notes_a`, `notes_b`). Whether a note that was held was also shown to the agent is not
+            logged. The script published for a (`alfworld_runs/run_base.sh` of noahshinn/reflexion) runs without
+            memory, but the `main.py` published with it would then have written no note at all: how a was run is not
+            known."""
+        ),
+        prose(
+            f"""{_first_trial(start["pairs"], first_a.height) if one_run else ""} What can be said: on the same task at
+            the same trial, the run b succeeded more often than the run a in the repeated trials together, by
+            {again["difference"]:.3f} [{again["low"]:.3f}, {again["high"]:.3f}]; not that notes did it. The success rate
+            falls from trial to trial in both, because the easy tasks are gone, so that only pairs of the same task and
+            trial are compared, and tasks are drawn. The last row is all repeated trials together. Nowhere in the sample
+            was a task tried again without notes: of the WebShop runs, `base_run_logs_1` has one trial, and
+            `base_run_logs_2` holds notes too."""
         ),
         to_markdown(table, digits=3),
     ]
+
+
+def _first_trial(tasks: int, notes: int) -> str:
+    return f"Trial 0 is one and the same run in both folders: all {tasks} outcomes and all {notes} notes are equal."
+
+
+def _alike_until(table: pl.DataFrame) -> int:
+    """The last trial up to which both groups hold the same number of notes."""
+    unlike = table.filter(pl.col("notes_a") != pl.col("notes_b"), pl.col("trial").is_not_null())
+    return int(unlike["trial"].to_list()[0]) - 1
 
 
 def prose(text: str) -> str:

@@ -39,12 +39,14 @@ from mnemokit.records import (
 if TYPE_CHECKING:
     from mnemokit import charts, datasets, evaluate, spark
     from mnemokit.changes.session_change import SessionChange
+    from mnemokit.evaluate.comparing.edges import EdgesLeftOut
     from mnemokit.fold.ageing import age
     from mnemokit.fold.edge_weights import decay
     from mnemokit.fold.passings import fold_passings
     from mnemokit.memory import Memory
     from mnemokit.memory import open_memory as open  # noqa: A004 - mk.open is the name that users know
     from mnemokit.page import report
+    from mnemokit.reasonlets.embedding import Embedder, WordLlamaEmbedder
     from mnemokit.reasonlets.ranking import rank
     from mnemokit.turn_log import TurnLog
     from mnemokit.turns.derive import derive_captures, derive_passings
@@ -61,6 +63,8 @@ __all__ = [
     "Conflict",
     "CorruptLog",
     "EdgeParams",
+    "EdgesLeftOut",
+    "Embedder",
     "Forgotten",
     "InvalidInput",
     "Memory",
@@ -81,6 +85,7 @@ __all__ = [
     "TurnLog",
     "UnknownFormat",
     "Verdict",
+    "WordLlamaEmbedder",
     "age",
     "charts",
     "check_turns",
@@ -101,6 +106,9 @@ __all__ = [
 
 # Loaded when first asked for: importing mnemokit is quick, and loads no package that the program does not use.
 _LATE = {
+    "EdgesLeftOut": ("mnemokit.evaluate.comparing.edges", "EdgesLeftOut"),
+    "Embedder": ("mnemokit.reasonlets.embedding", "Embedder"),
+    "WordLlamaEmbedder": ("mnemokit.reasonlets.embedding", "WordLlamaEmbedder"),
     "Memory": ("mnemokit.memory", "Memory"),
     "RejectedRecords": ("mnemokit.turns.reading", "RejectedRecords"),
     "SessionChange": ("mnemokit.changes.session_change", "SessionChange"),

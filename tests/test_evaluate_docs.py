@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
+from mnemokit.evaluate.table import RESULT_SCHEMA
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,6 +30,19 @@ def test_the_results_page_says_who_won_and_who_lost():
     assert "4,698 attempts" in text
     assert re.search(r"chosen model's Brier score is \w+ than the constant rate's \([-+]0\.\d{4} \[", text)
     assert "The memory's own rule is" in text
+
+
+def test_the_results_page_names_the_models_that_forget_by_what_the_table_says_of_them(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    forgetting = importlib.import_module("results").forgetting
+    differences = {"last_10": (-0.02, -0.01), "half_life": (-0.01, 0.01), "last_outcome": (0.01, 0.02)}
+    rows = [("runs", "all", "all", name, True, "brier", "own_record", (low + high) / 2, low, high, 99, 999, 0.0, None)
+            for name, (low, high) in {**differences, "constant": (0.2, 0.3)}.items()]  # fmt: skip
+    said = forgetting(pl.DataFrame(rows, schema=RESULT_SCHEMA, orient="row"))
+    assert "better: `last_10` (-0.0150 [-0.0200, -0.0100]); " in said
+    assert "not told apart from it: `half_life` (+0.0000 [-0.0100, +0.0100]); " in said
+    assert "worse: `last_outcome` (+0.0150 [+0.0100, +0.0200])." in said
+    assert "constant" not in said
 
 
 @pytest.mark.slow

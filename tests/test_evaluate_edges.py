@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mnemokit import errors
 from mnemokit.evaluate.edge_loss import EdgeLoss
-from mnemokit.evaluate.edge_models import MnestWeights, edge_baselines, edge_rivals
+from mnemokit.evaluate.edge_models import MnestWeights, RawCounts, edge_baselines, edge_rivals
 from mnemokit.evaluate.next_executor import predict_next, predict_next_log
 from mnemokit.evaluate.passing_log import passing_log
 from mnemokit.records import EdgeParams
@@ -193,6 +193,20 @@ def test_every_baseline_is_in_the_table_and_two_models_of_one_name_are_refused()
     assert {model.name for model in [MnestWeights(), *edge_baselines(), *edge_rivals()]} == set(names)
     with pytest.raises(errors.InvalidInput, match="two models are called 'mnest_weights'"):
         predict_next(frame(facts), models=[MnestWeights(EdgeParams())])
+
+
+def test_a_model_with_the_name_of_a_baseline_is_refused_unless_it_is_the_baseline():
+    facts = [Fact("passing", START + i, i, "a", "1", "b", "1") for i in range(3)]
+    with pytest.raises(errors.InvalidInput, match="a model is called 'raw_counts', which is the name of a baseline"):
+        predict_next(frame(facts), models=[MnestWeights(name="raw_counts")])
+    made = predict_next(frame(facts), models=[RawCounts()])
+    assert sorted(made.p) == sorted(["mnest_weights", *(model.name for model in edge_baselines())])
+
+
+def test_passings_without_a_session_are_said_to_be_drawn_one_by_one():
+    facts = [Fact("passing", START + i * DAY, i, "a", "1", "bc"[i % 2], "1") for i in range(40)]
+    table = predict_next(frame(facts).drop("session_id"), models=[]).table(replicates=50)
+    assert table["note"].unique().to_list() == ["no sessions on record: rows drawn"]
 
 
 def test_no_passings_give_a_table_that_says_so():

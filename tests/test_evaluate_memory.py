@@ -13,7 +13,7 @@ from mnemokit.evaluate.crediting import CREDIT_SCHEMA, probability_better
 from mnemokit.evaluate.hiding import HIDDEN_SCHEMA, hidden_edges
 from mnemokit.evaluate.other_rules import DIFF_SCHEMA
 from mnemokit.evaluate.passing_log import passing_log
-from mnemokit.evaluate.reading import passing_log_of
+from mnemokit.evaluate.reading import passing_log_of, passings_of
 from mnemokit.evaluate.run_models import Constant
 from mnemokit.evaluate.table import RESULT_SCHEMA
 
@@ -160,6 +160,40 @@ def test_a_model_that_says_no_probability_is_refused(agb):
         mk.evaluate.score(agb, "runs", models=[Sure()])
 
 
+def test_a_fit_of_a_memory_takes_versions_as_a_score_does(tau2):
+    sessions = passings_of(tau2)["session_id"].drop_nulls().unique().sort().to_list()
+    half = sessions[: len(sessions) // 2]
+    fit = mk.evaluate.fit(tau2, "next_executor", family="mnest_decay", sessions=half, versions="collapsed")
+    apart = mk.evaluate.fit(tau2, "next_executor", family="mnest_decay", sessions=half)
+    assert fit.start_log_loss != apart.start_log_loss
+    for each in (fit, apart):
+        with pytest.raises(mk.InvalidInput, match="was fitted on"):
+            mk.evaluate.score(tau2, "next_executor", models=[each], sessions=half, versions="collapsed")
+
+
+def test_policy_value_can_leave_out_what_has_no_propensity():
+    with mk.open() as mem:
+        captured(mem, "book a flight", "a", "success")
+        for i in range(12):
+            shown = mem.reasonlets.recall("book a flight", scope="s", at=day(1 + i))
+            mem.reasonlets.capture(
+                scope="s",
+                question="book a flight",
+                graph=graph("a"),
+                outcome="success",
+                recall_id=shown["recall_id"][0],
+                provenance={"propensity": 1.0} if i else {},
+                at=day(1.5 + i),
+            )
+        with pytest.raises(mk.NotEnoughData, match="leave_out"):
+            mk.evaluate.policy_value(mem)
+        table = mk.evaluate.policy_value(mem, missing="leave_out")
+        assert table["n"].unique().to_list() == [11]
+        assert table["note"].str.contains("1 of 12 recalls left out").all()
+        assert table["model"].to_list() == ["logged", "first_by_score", "first_by_score"]
+        assert mk.evaluate.predictions(mem, "recall").long()["p"].is_null().all()
+
+
 def test_recalls_of_a_live_memory_are_scored():
     with mk.open() as mem:
         rng = np.random.default_rng(2)
@@ -258,6 +292,37 @@ def test_recalls_are_ranked_again_by_what_was_known_then():
         assert blind["score"].to_numpy() == pytest.approx([1.0, 1.0])
 
 
+def test_every_recall_whose_list_changes_is_told_with_what_changed():
+    """One success of one stands above 12 of 18 at k = 2, below at k = 20; nine of nine stand above both."""
+    records = {"a": 9 * ["success"], "b": ["success"], "c": 6 * ["failure"] + 12 * ["success"]}
+    with mk.open() as mem:
+        for scope, names in (("s", "abc"), ("t", "bc"), ("u", "a")):
+            for name in names:
+                made = captured(mem, "pay the bill", name, records[name][0], scope=scope)
+                for outcome in records[name][1:]:
+                    mem.reasonlets.record_run(made.reasonlet_id, outcome, at=day(0.5))
+        recalls = {
+            scope: mem.reasonlets.recall("pay the bill", scope=scope, at=day(1))["recall_id"][0] for scope in "stu"
+        }
+        told = mk.evaluate.what_if(mem, {"k": 20.0}).diff.filter(kind="recall")
+    assert told.select("id", "what", "before", "after", "n").rows() == [
+        (recalls["t"], "first", 1.0, 2.0, 2),
+        (recalls["s"], "order", 2.0, 3.0, 2),
+    ]
+
+
+def test_what_if_looks_at_a_memory_as_of_its_last_verdict():
+    with mk.open() as mem:
+        made = captured(mem, "pay the bill", "a", "success")
+        run = mem.frame("runs")["run_id"].item()
+        mem.reasonlets.feedback(run, "failure", at=day(5))
+        other = mk.evaluate.what_if(mem, {"k": 2.0})
+        assert other.at == day(5)
+        assert other.ranking.filter(reasonlet_id=made.reasonlet_id).select("n", "s").row(0) == (1, 0)
+        mem.reasonlets.recall("pay the bill", scope="s", at=day(6))
+        assert mk.evaluate.what_if(mem, {"k": 2.0}).recalls.height == 1
+
+
 def test_what_if_takes_parameter_objects_and_refuses_other_names(tau2):
     assert mk.evaluate.what_if(tau2, mk.RankParams(k=4)).rank_params.k == 4
     with pytest.raises(mk.InvalidInput, match="'colour' is no parameter"):
@@ -305,6 +370,37 @@ def test_a_procedure_ranked_below_a_new_one_that_then_succeeds_was_hidden():
     assert (row["side"], row["ts_needed"], row["ts_faded"]) == ("hidden_but_needed", day(9), day(0))
     assert (row["days_faded"], row["uses"]) == (9.0, 2)
     assert row["value"] == pytest.approx(1 / 4)
+
+
+def test_a_procedure_fades_when_it_is_judged_not_when_it_ran():
+    """Success on day 2, judged failure on day 20, needed on day 21."""
+    with mk.open() as mem:
+        r = mem.reasonlets.capture(scope="s", question="q", graph=graph("a"), outcome="success", at=day(2))
+        mem.reasonlets.feedback(r.run_id, "failure", at=day(20))
+        mem.reasonlets.record_run(r.reasonlet_id, "success", at=day(21))
+        row = mk.evaluate.hidden(mem).filter(kind="procedure", side="hidden_but_needed").row(0, named=True)
+    assert (row["ts_faded"], row["days_faded"]) == (day(20), 1.0)
+    assert (row["ts_last_used"], row["days_unused"], row["uses"]) == (day(2), 19.0, 1)
+
+
+def test_a_version_fades_when_its_parent_does():
+    """Its parent's record held it above a new one; the parent is judged anew on day 10."""
+    with mk.open() as mem:
+        parent = mem.reasonlets.capture(scope="s", question="q", graph=graph("a"), outcome="success", at=day(0))
+        runs = [mem.reasonlets.record_run(parent.reasonlet_id, "success", at=day(1 + i / 10)) for i in range(8)]
+        child = mem.reasonlets.capture(
+            scope="s",
+            question="q",
+            graph=graph("a", "b"),
+            outcome="failure",
+            parent_id=parent.reasonlet_id,
+            at=day(3),
+        )
+        for run in runs:
+            mem.reasonlets.feedback(run, "failure", at=day(10))
+        mem.reasonlets.record_run(child.reasonlet_id, "success", at=day(12))
+        told = mk.evaluate.hidden(mem).filter(kind="procedure", reasonlet_id=child.reasonlet_id)
+    assert told.select("ts_faded", "days_faded").rows() == [(day(10), 2.0)]
 
 
 # credit --------------------------------------------------------------------------------------------------------------

@@ -66,6 +66,52 @@ def test_ndcg_of_a_recall_is_that_of_its_list():
         assert made.losses["rate_only"]["ndcg@3"][i] == pytest.approx(metrics.ndcg(again, 3), nan_ok=True)
 
 
+def test_every_run_of_a_recall_counts_for_what_was_relevant():
+    """The first run that followed failed; two others of the same recall succeeded."""
+    recalls, shown, runs = logged()
+    more = pl.DataFrame(
+        {
+            "run_id": ["y0", "y1", "y2"],
+            "recall_id": ["q0"] * 3,
+            "reasonlet_id": ["r1", "r3", "r3"],
+            "verdict": ["success", "failure", "success"],
+            "session_id": ["s0"] * 3,
+            "provenance": ["{}"] * 3,
+        }
+    )
+    first = runs.with_columns(
+        verdict=pl.when(pl.col("run_id") == "x0").then(pl.lit("failure")).otherwise("verdict"),
+        reasonlet_id=pl.when(pl.col("run_id") == "x0").then(pl.lit("r0")).otherwise("reasonlet_id"),
+    )
+    made = predict_recalls(recalls, shown, pl.concat([first, more]))
+    relevance = [float(name in ("r1", "r3")) for name in shown.filter(recall_id="q0").sort("rank")["reasonlet_id"]]
+    for k in NDCG_AT:
+        assert made.losses["logged"][f"ndcg@{k}"][0] == pytest.approx(metrics.ndcg(relevance, k))
+    assert made.rows["success"][0] is False
+    assert made.rows.height == 36
+
+
+def test_the_first_run_of_a_recall_is_the_earliest():
+    recalls, shown, runs = logged()
+    timed = runs.with_columns(ts_run=pl.lit(START))
+    earlier = timed.filter(run_id="x0").with_columns(
+        run_id=pl.lit("y0"), verdict=pl.lit("success"), ts_run=pl.lit(START - timedelta(hours=1))
+    )
+    late = timed.with_columns(verdict=pl.lit("failure"))
+    assert predict_recalls(recalls, shown, pl.concat([late, earlier])).rows["success"][0] is True
+
+
+def test_raw_rows_of_recalls_have_one_success_and_no_probability():
+    made = predict_recalls(*logged())
+    long = made.long()
+    assert long.height == 4 * 36
+    assert long["p"].null_count() == long.height
+    assert long["success"].dtype == pl.Boolean
+    assert long.filter(model="rate_only")["success"].to_list() == made.rows["success"].to_list()
+    assert long["ndcg@3"].is_nan().sum() == 0
+    assert 0 < long["ndcg@3"].null_count() < long.height
+
+
 def test_recalls_that_no_run_followed_are_left_out_and_counted():
     made = predict_recalls(*logged())
     assert made.rows.height == 36
@@ -126,6 +172,36 @@ def test_without_propensities_no_estimate_is_given():
         off_policy(logged_choices(recalls, shown, runs))
 
 
+def test_recalls_without_propensity_can_be_left_out_and_are_counted():
+    recalls, shown, runs = logged()
+    one_less = runs.with_columns(
+        provenance=pl.when(pl.col("run_id") == "x3").then(pl.lit("{}")).otherwise("provenance")
+    )
+    choices = logged_choices(recalls, shown, one_less)
+    with pytest.raises(errors.NotEnoughData, match=r'1 of 36 recalls have no propensity.*missing="leave_out"'):
+        off_policy(choices)
+    table = off_policy(choices, missing="leave_out")
+    assert table["n"].unique().to_list() == [35]
+    said = table.filter(estimator="logged")["note"].item()
+    assert said.startswith("1 of 36 recalls left out: they have no propensity; ")
+    assert table["value"].to_list() == off_policy(choices.filter(pl.col("recall_id") != "q3"))["value"].to_list()
+    with pytest.raises(errors.InvalidInput, match="missing must be"):
+        off_policy(choices, missing="guess")
+    with pytest.raises(errors.NotEnoughData, match="nothing to estimate"):
+        off_policy(choices.with_columns(propensity=pl.lit(None, dtype=pl.Float64)), missing="leave_out")
+
+
+def test_estimates_have_the_columns_of_every_result():
+    table = off_policy(logged_choices(*logged()), model="first_by_score")
+    tidy = {"model", "target", "metric", "value", "low", "high", "n_sessions", "n", "seconds", "note"}
+    assert tidy <= set(table.columns)
+    assert table.select("model", "target", "metric").rows() == [
+        ("logged", "recall", "reward"),
+        ("first_by_score", "recall", "reward_ips"),
+        ("first_by_score", "recall", "reward_snips"),
+    ]
+
+
 def test_a_propensity_of_zero_or_a_missing_column_is_refused():
     with pytest.raises(errors.InvalidInput, match="above 0 and at most 1"):
         off_policy(pl.DataFrame({"reward": [1.0], "propensity": [0.0], "target": [1.0], "session": ["s"]}))
@@ -142,6 +218,21 @@ def test_policies_that_hardly_meet_are_said_to():
     recalls, shown, runs = logged()
     table = off_policy(logged_choices(recalls, shown, runs, "similarity"))
     assert "share as little as" in table.filter(estimator="ips")["note"].item()
+
+
+def test_few_sessions_and_policies_apart_are_both_said():
+    choices = logged_choices(*logged(n=12))
+    note = off_policy(choices).filter(estimator="ips")["note"].item()
+    assert "too few for an interval (10 needed); the two policies share as little as" in note
+
+
+def test_recalls_without_a_session_are_said_to_be_drawn_by_themselves():
+    recalls, shown, runs = logged()
+    alone = runs.with_columns(session_id=pl.lit(None, dtype=pl.String))
+    assert (
+        predict_recalls(recalls, shown, alone).table()["note"].str.contains("no sessions on record: rows drawn").all()
+    )
+    assert off_policy(logged_choices(recalls, shown, alone))["note"].str.contains("no sessions on record").all()
 
 
 def test_logged_choices_put_the_target_on_the_first_of_the_order():

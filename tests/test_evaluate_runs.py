@@ -14,10 +14,20 @@ from mnemokit import errors
 from mnemokit.evaluate.past import Events, power_mixture
 from mnemokit.evaluate.procedures import predict_log, predict_runs
 from mnemokit.evaluate.run_log import run_log
-from mnemokit.evaluate.run_models import Hierarchical, LastN, PowerLaw, RankRule, run_baselines, run_rivals
+from mnemokit.evaluate.run_models import (
+    Constant,
+    HalfLife,
+    Hierarchical,
+    LastN,
+    PowerLaw,
+    RankRule,
+    run_baselines,
+    run_rivals,
+)
 from mnemokit.reasonlets.ranking import rank
 from mnemokit.records import RankParams
 from tests.oracles import evaluate as oracle
+from tests.oracles import ranking as rank_oracle
 
 START = datetime(2025, 8, 1, tzinfo=UTC)
 CLOSE = 1e-12
@@ -194,13 +204,44 @@ def test_nothing_from_the_future_is_used(history, step, random):
         assert {run: before[run] for run in past} == {run: after[run] for run in past}, model.name
 
 
-@given(histories())
-@settings(max_examples=40, deadline=None)
-def test_the_order_of_rows_of_one_instant_means_nothing(history):
+@given(histories(), st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_the_order_of_rows_of_one_instant_means_nothing(history, numbered, random):
+    """To no model: ties are broken by ``seq``, and without it by the ids of the runs."""
     reasonlets, runs, feedback = history
-    backwards = [{**run, "seq": -run["seq"]} for run in reversed(runs)]
-    for model in (RankRule(), Hierarchical(), *run_baselines()[:1]):
-        assert said(history, model) == pytest.approx(said((reasonlets, backwards, feedback), model), abs=CLOSE)
+    if not numbered:  # of verdicts on one run at one instant only the order of the rows can say which came last
+        runs = [{name: value for name, value in run.items() if name != "seq"} for run in runs]
+        feedback = list({(row["run_id"], row["ts_given"]): row for row in feedback}.values())
+    shuffled = (reasonlets, random.sample(runs, len(runs)), random.sample(feedback, len(feedback)))
+    for model in (RankRule(), *run_rivals(), *run_baselines()):
+        assert said((reasonlets, runs, feedback), model) == said(shuffled, model), model.name
+
+
+def test_with_no_sequence_ties_are_broken_by_the_ids_of_runs():
+    reasonlets = [{"reasonlet_id": "r", "parent_id": None, "ts_captured": at(0)}]
+    tied = [
+        {"run_id": name, "reasonlet_id": "r", "outcome": outcome, "ts_run": at(0), "session_id": "s"}
+        for name, outcome in (("b", "failure"), ("a", "success"), ("c", None))
+    ]
+    later = {"run_id": "d", "reasonlet_id": "r", "outcome": "success", "ts_run": at(1), "session_id": "s"}
+    log = run_log(*frames((reasonlets, [*tied, later], [])))
+    assert log.rows["run_id"].to_list() == ["a", "b", "c", "d"]
+    assert LastN(1).predict(log)[-1] == pytest.approx(0.25)
+
+
+@given(histories(), st.integers(0, 14))
+@settings(max_examples=60, deadline=None)
+def test_what_was_known_before_an_instant_equals_the_oracle(history, step):
+    _, runs, feedback = history
+    cut = at(step)
+    log = run_log(*frames(history))
+    known = dict(zip(log.rows["run_id"], log.known_before(int(cut.timestamp()) * 1_000_000), strict=True))
+    began = {run["run_id"]: run["ts_run"] for run in runs}
+    verdicts = rank_oracle.latest_verdicts([row for row in feedback if row["ts_given"] < cut])
+    for run in runs:
+        outcome = verdicts.get(run["run_id"], run["outcome"]) if began[run["run_id"]] < cut else None
+        expected = {"success": 1.0, "failure": 0.0, None: float("nan")}[outcome]
+        assert known[run["run_id"]] == pytest.approx(expected, nan_ok=True)
 
 
 def test_runs_of_one_instant_are_predicted_before_any_is_learnt():
@@ -245,7 +286,7 @@ def test_what_happened_is_the_latest_verdict_and_unknown_runs_are_not_scored():
     predictions = predict_runs(*frames((reasonlets, runs, feedback)))
     assert predictions.rows["run_id"].to_list() == ["x0", "x2"]
     assert predictions.y.tolist() == [1.0, 0.0]
-    assert predictions.note == "1 runs of unknown outcome left out"
+    assert predictions.note == "1 run of unknown outcome left out"
 
 
 def test_only_the_period_and_the_sessions_asked_for_are_scored_but_all_before_is_learnt():
@@ -266,6 +307,28 @@ def test_two_models_of_one_name_are_refused():
     runs = [{"run_id": "x", "reasonlet_id": "r", "outcome": "success", "ts_run": at(0), "session_id": "s", "seq": 0}]
     with pytest.raises(errors.InvalidInput, match="two models are called 'rank_rule'"):
         predict_runs(*frames((reasonlets, runs, [])), models=[RankRule(RankParams(k=3))])
+
+
+def test_a_model_with_the_name_of_a_baseline_is_refused_unless_it_is_the_baseline():
+    reasonlets = [{"reasonlet_id": "r", "parent_id": None, "ts_captured": at(0)}]
+    runs = [{"run_id": "x", "reasonlet_id": "r", "outcome": "success", "ts_run": at(0), "session_id": "s", "seq": 0}]
+    with pytest.raises(errors.InvalidInput, match="a model is called 'constant', which is the name of a baseline"):
+        predict_runs(*frames((reasonlets, runs, [])), models=[RankRule(name="constant")])
+    with pytest.raises(errors.InvalidInput, match="'half_life'"):
+        predict_runs(*frames((reasonlets, runs, [])), models=[HalfLife(days=1.0)])
+    made = predict_runs(*frames((reasonlets, runs, [])), models=[Constant(), LastN(10)])
+    assert sorted(made.p) == sorted(["rank_rule", *(model.name for model in run_baselines())])
+
+
+def test_runs_without_a_session_are_said_to_be_drawn_one_by_one():
+    reasonlets = [{"reasonlet_id": "r", "parent_id": None, "ts_captured": at(0)}]
+    runs = [{"run_id": f"x{i}", "reasonlet_id": "r", "outcome": "success", "ts_run": at(i)} for i in range(40)]
+    brier = predict_runs(*frames((reasonlets, runs, []))).table(replicates=50).filter(pl.col("metric") == "brier")
+    assert brier["note"].unique().to_list() == ["no sessions on record: rows drawn"]
+    assert brier["n_sessions"].unique().to_list() == [40]
+    some = [{**run, "session_id": "s" if i < 5 else None} for i, run in enumerate(runs)]
+    brier = predict_runs(*frames((reasonlets, some, []))).table(replicates=50).filter(pl.col("metric") == "brier")
+    assert brier["note"].unique().to_list() == ["35 of 40 rows have no session: drawn one by one"]
 
 
 def test_verdicts_without_their_times_are_refused():

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
 
 from mnemokit import errors
 from mnemokit.evaluate import metrics
-from mnemokit.evaluate.intervals import MIN_SESSIONS, Auc, BinnedRmse, Ratio, draws, per_session, session_interval
+from mnemokit.evaluate.intervals import (
+    MIN_SESSIONS,
+    OWN_SESSION,
+    Auc,
+    BinnedRmse,
+    Ratio,
+    draws,
+    draws_of_means,
+    per_session,
+    session_interval,
+)
 from mnemokit.evaluate.predictions import probability_predictions
 from mnemokit.evaluate.table import RESULT_SCHEMA, note_on, probability_losses
 
@@ -59,6 +71,14 @@ def test_sessions_are_drawn_whole_and_with_replacement():
     drawn = draws([Counts()], 12, 4000, np.random.default_rng(1))[0]
     assert set(drawn.tolist()) >= {0.0, 1.0, 2.0}
     assert drawn.mean() == pytest.approx(1.0, abs=0.1)
+
+
+def test_many_means_at_once_are_the_means_one_by_one():
+    session, y, p = sample(3)
+    bottom = per_session(np.ones(y.size), session, 25)
+    tops = np.stack([per_session(values, session, 25) for values in probability_losses(y, p).values()])
+    one_by_one = draws([Ratio(top, bottom) for top in tops], 25, 300, np.random.default_rng(2))
+    assert draws_of_means(tops, bottom, 300, np.random.default_rng(2)) == pytest.approx(one_by_one, rel=1e-12)
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_another():
@@ -175,6 +195,36 @@ def test_few_sessions_are_told_apart_from_enough():
     assert note_on(100, 10) == "10 sessions: the interval is rough"
     assert note_on(100, 30) is None
     assert note_on(0, 0) == "nothing to score"
+
+
+def test_rows_without_session_are_said_to_be_drawn_one_by_one():
+    assert note_on(40, 40, alone=40) == "no sessions on record: rows drawn"
+    assert note_on(40, 40, alone=3) == "3 of 40 rows have no session: drawn one by one"
+    assert (
+        note_on(9, 9, alone=9) == "9 sessions: too few for an interval (10 needed); no sessions on record: rows drawn"
+    )
+    assert note_on(0, 0, alone=0) == "nothing to score"
+
+
+def test_only_the_rows_of_a_group_count_as_without_session():
+    made = predictions(6)
+    named = made.rows.with_columns(
+        session=pl.when(pl.col("scope") == "odd")
+        .then(pl.concat_str(pl.lit(OWN_SESSION), pl.int_range(pl.len()).cast(pl.String)))
+        .otherwise(pl.col("session").cast(pl.String))
+    )
+    table = dataclasses.replace(made, rows=named).table(by=["scope"])
+    odd = named.filter(scope="odd").height
+    notes = dict(table.filter(metric="brier").select("group", "note").unique().iter_rows())
+    assert notes["all"] == f"{odd} of 300 rows have no session: drawn one by one"
+    assert notes["odd"] == "no sessions on record: rows drawn"
+    assert notes["even"] == "13 sessions: the interval is rough"
+
+
+def test_what_is_said_against_a_model_stands_in_its_rows_only():
+    made = dataclasses.replace(predictions(5, n_sessions=9), notes={"model": "doubtful"})
+    for row in made.table().iter_rows(named=True):
+        assert ("; doubtful" in row["note"]) == (row["model"] == "model")
 
 
 def test_where_only_one_outcome_occurs_auc_is_null_and_says_why():

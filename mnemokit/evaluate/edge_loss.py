@@ -72,9 +72,13 @@ class EdgeLoss:
         total = self._totals(rows, ticks, weight.weight, weight.opened)
         return mixed(own, np.maximum(total, own), self.kept, self.share)
 
+    def log_losses(self, params: EdgeParams | None = None) -> Floats:
+        """Log loss of the rule at each scored passing, in nats."""
+        return -np.log(self.probabilities(params))
+
     def log_loss(self, params: EdgeParams | None = None) -> float:
         """Mean log loss of the rule, in nats per passing."""
-        return float(-np.log(self.probabilities(params)).mean())
+        return float(self.log_losses(params).mean())
 
     def _own(self, rows: Rows, ticks: Ints, weight: Floats) -> Floats:
         """What the weight of each passing's own edge had faded to; 0 if it had none."""

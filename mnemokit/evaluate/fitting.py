@@ -2,7 +2,8 @@
 
 A fit maximises the prequential likelihood: the product of the probabilities given, one after another, to what happened.
 For the prior's strength k that is empirical Bayes: by the chain rule the product is the marginal likelihood of the
-record. What a fit was made from it remembers, and it refuses to be scored on it.
+record. What a fit was made from it remembers, and it refuses to be scored on it. The fit is the model: one made by hand
+from its ``params`` remembers nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput, NotEnoughData
 from mnemokit.evaluate.edge_loss import EdgeLoss
-from mnemokit.evaluate.edge_models import EdgeModel, MnestWeights, Weigher
-from mnemokit.evaluate.intervals import MIN_SESSIONS
-from mnemokit.evaluate.metrics import Floats, log_loss
+from mnemokit.evaluate.edge_models import MnestWeights, Weigher
+from mnemokit.evaluate.intervals import MIN_SESSIONS, without_session
+from mnemokit.evaluate.metrics import Floats, Ints, log_loss
 from mnemokit.evaluate.passing_log import PassingLog
 from mnemokit.evaluate.predictions import scored_mask
 from mnemokit.evaluate.run_log import RunLog
 from mnemokit.evaluate.run_models import HalfLife, Hierarchical, PowerLaw, RankRule, RunModel
+from mnemokit.evaluate.table import joined, note_on_rows_drawn
 from mnemokit.evaluate.training import Trained, passing_keys, run_keys
-from mnemokit.instants import Instant
-from mnemokit.records import RankParams
+from mnemokit.instants import Instant, as_utc, to_us
+from mnemokit.records import EdgeParams, RankParams
 
 CURVE_POINTS = 21
 """Points of the curve of each parameter."""
@@ -104,17 +106,11 @@ class Fit(Trained):
 
 @dataclass(frozen=True, kw_only=True)
 class RunFit(Fit):
-    """A fitted model of runs.
-
-    Attributes:
-        model: With the values found.
-    """
-
-    model: RunModel
+    """A fitted model of runs."""
 
     def predict(self, log: RunLog) -> Floats:
         """What the model says of every run."""
-        return self.model.predict(log)
+        return run_family(self.family, self.params, self.name).predict(log)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,14 +118,14 @@ class EdgeFit(Fit):
     """A fitted edge rule.
 
     Attributes:
-        model: With the values found.
+        edge_params: The rule of the log it was fitted on, with the values found in it.
     """
 
-    model: EdgeModel
+    edge_params: EdgeParams
 
     def weigher(self, log: PassingLog) -> Weigher:
         """How the model weighs candidates."""
-        return self.model.weigher(log)
+        return MnestWeights(self.edge_params, name=self.name).weigher(log)
 
 
 def fit_runs(
@@ -144,8 +140,9 @@ def fit_runs(
     Args:
         log: The runs; later ones may be in it, and are not looked at.
         family: One of `RUN_FAMILIES`.
-        until: Runs before this instant are the training period.
-        sessions: Or: runs of these sessions are.
+        until: Runs before this instant are the training period, with what was known of their outcomes before it: a
+            verdict given later is not looked at, and a run of which nothing was known yet is no training row.
+        sessions: Or: runs of these sessions are, with their latest verdicts.
 
     Raises:
         InvalidInput: If the family is none, or no training period is named.
@@ -153,9 +150,11 @@ def fit_runs(
     """
     bounds = _family(RUN_FAMILIES, family)
     _need_period(until, sessions)
-    rows = np.flatnonzero(scored_mask(log.rows, "ts_run", None, until, sessions) & ~np.isnan(log.y))
+    end = None if until is None else to_us(as_utc(until, "until"))
+    known = log.y if end is None else log.known_before(end)
+    rows = np.flatnonzero(scored_mask(log.rows, "ts_run", None, until, sessions) & ~np.isnan(known))
     n_sessions = _need_rows(log.rows[rows])
-    y = log.y[rows]
+    y = known[rows]
 
     def loss(values: Mapping[str, float]) -> float:
         return log_loss(y, run_family(family, values, family).predict(log)[rows])
@@ -172,10 +171,10 @@ def fit_runs(
         n=rows.size,
         n_sessions=n_sessions,
         evaluations=evaluations,
-        note=_note(found, bounds),
+        note=_note(found, bounds, log.rows[rows]),
         name=name,
-        model=run_family(family, found, name),
         trained_on=run_keys(log, rows),
+        trained_until=_last_told(log, rows, end),
     )
 
 
@@ -222,10 +221,11 @@ def fit_edges(
         n=rows.size,
         n_sessions=n_sessions,
         evaluations=evaluations,
-        note=_note(found, bounds),
+        note=_note(found, bounds, log.rows[rows]),
         name=name,
-        model=MnestWeights(dataclasses.replace(log.params, **found), name=name),
+        edge_params=dataclasses.replace(log.params, **found),
         trained_on=passing_keys(log, rows),
+        trained_until=int(log.us[rows].max()),
     )
 
 
@@ -288,12 +288,22 @@ def _curve(
     return pl.DataFrame(rows, schema=CURVE_SCHEMA, orient="row")
 
 
-def _note(found: Mapping[str, float], bounds: Mapping[str, Bounds]) -> str:
-    """A parameter at the border of where it was looked for is not found."""
+def _note(found: Mapping[str, float], bounds: Mapping[str, Bounds], rows: pl.DataFrame) -> str:
+    """A parameter at the border of where it was looked for is not found; rows without session are no sessions."""
     at_border = [
         name for name, value in found.items() if not bounds[name].low * 1.01 < value < bounds[name].high * 0.99
     ]
-    return f"{', '.join(at_border)} lies at the border of what was searched" if at_border else ""
+    border = f"{', '.join(at_border)} lies at the border of what was searched" if at_border else None
+    alone = int(without_session(rows["session"]).sum())
+    return joined(border, note_on_rows_drawn(rows.height, alone)) or ""
+
+
+def _last_told(log: RunLog, rows: Ints, end: int | None) -> int:
+    """When the last of what is known of these runs was learnt, verdicts included; before ``end`` if there is one."""
+    trained = np.zeros(log.us.size, dtype=np.bool_)
+    trained[rows] = True
+    told = trained[log.event_run] if end is None else trained[log.event_run] & (log.event_us < end)
+    return int(log.event_us[told].max())
 
 
 def _family(families: Mapping[str, Mapping[str, Bounds]], family: str) -> Mapping[str, Bounds]:
@@ -313,6 +323,7 @@ def _need_rows(rows: pl.DataFrame) -> int:
     n_sessions = rows["session"].n_unique()
     if n_sessions < MIN_SESSIONS:
         raise NotEnoughData(
-            f"{rows.height} rows of {n_sessions} sessions are too few to fit anything ({MIN_SESSIONS} sessions needed)"
+            f"{rows.height} rows of {n_sessions} session{'' if n_sessions == 1 else 's'} are too few to fit anything "
+            f"({MIN_SESSIONS} sessions needed)"
         )
     return n_sessions

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from mnemokit.evaluate.edge_models import sorted_rows
-from mnemokit.evaluate.metrics import Ints
+from mnemokit.evaluate.metrics import Floats, Ints
 from mnemokit.evaluate.passing_log import PassingLog
+from mnemokit.evaluate.past import Events
 from mnemokit.evaluate.reading import passing_log_of, run_log_of
 from mnemokit.evaluate.run_log import RunLog
 from mnemokit.evaluate.run_models import RankRule
@@ -38,9 +39,10 @@ HIDDEN_SCHEMA: dict[str, pl.DataType] = {
     "dst_version": pl.String(),
 }
 """Columns of `hidden`. side ``hidden_but_needed``: an edge that an ager had ended before it was taken again
-(``ts_faded``: when; ``value``: its weight then), or a procedure ranked below a new one (rate < 1/2; ``ts_faded``: since
-when) that then succeeded; ``days_faded`` up to the moment it was needed. side ``kept_unused``: an edge still live, or a
-procedure still at 1/2 or above, not used for ``days_unused`` up to the log's end. ``uses``: before that moment."""
+(``ts_faded``: when; ``value``: its weight then), or a procedure ranked below a new one (rate < 1/2) that then succeeded
+(``ts_faded``: when the run, verdict or parent's change came that brought it there); ``days_faded`` up to the moment it
+was needed. side ``kept_unused``: an edge still live, or a procedure still at 1/2 or above, not used for ``days_unused``
+up to the log's end. ``uses``: before that moment."""
 
 
 def hidden(mem: Memory, *, unused_days: float = 7.0) -> pl.DataFrame:
@@ -133,14 +135,19 @@ def hidden_procedures(log: RunLog, params: RankParams | None = None, *, unused_d
         return pl.DataFrame(schema=HIDDEN_SCHEMA)
     rule = RankRule(params or RankParams())
     rate = rule.predict(log)
-    seen = log.past("reasonlet_id").count
+    seen = Events(log.reasonlet, log.us).before(log.reasonlet, log.us).count
     told = log.rows.select("reasonlet_id", "session_id", "scope", "question", "version", "ts_run", "y").with_columns(
         value=pl.Series(rate), low=pl.Series(rate < 0.5), uses=pl.Series(seen)
     )
-    previous = pl.col("ts_run").shift(1).over("reasonlet_id")
-    fell = pl.col("low") & ~pl.col("low").shift(1, fill_value=False).over("reasonlet_id")
-    told = told.with_columns(ts_last_used=previous, name=_procedure_name()).with_columns(
-        ts_faded=pl.when(fell).then(pl.coalesce(previous, "ts_run")).forward_fill().over("reasonlet_id")
+    told = told.with_columns(
+        ts_last_used=pl.col("ts_run").shift(1).over("reasonlet_id"), name=_procedure_name()
+    ).join_asof(
+        _since_when_low(log, rule.params),
+        left_on="ts_run",
+        right_on="ts_learnt",
+        by="reasonlet_id",
+        allow_exact_matches=False,
+        check_sortedness=False,
     )
     needed = told.filter(pl.col("low"), pl.col("y") == 1).with_columns(
         side=pl.lit("hidden_but_needed"),
@@ -175,22 +182,59 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _rate_after(log: RunLog, params: RankParams) -> pl.DataFrame:
     """Each procedure's rate once everything is known: reasonlet_id, value."""
-    first = log.rows.select("reasonlet_id", number=pl.Series(log.reasonlet), parent=pl.Series(log.parent))
-    distinct = first.unique("reasonlet_id", keep="last", maintain_order=True)
+    distinct = _procedures(log)
     after = np.full(distinct.height, np.iinfo(np.int64).max)
+    return distinct.select("reasonlet_id", value=_rates_before(log, params, distinct, after))
+
+
+def _since_when_low(log: RunLog, params: RankParams) -> pl.DataFrame:
+    """Each procedure after each instant that changed its rate: reasonlet_id, ts_learnt, ts_faded.
+
+    ``ts_faded`` is the first instant of the stretch in which the rate has been below one half. What changes a rate is
+    what is learnt of the procedure's own runs (when they ran, and when they were judged) and of its parent's.
+    """
+    distinct = _procedures(log)
+    learnt = pl.DataFrame({"changed": log.reasonlet[log.event_run], "us": log.event_us})
+    changes = (
+        pl.concat([distinct.with_columns(changed="number"), distinct.with_columns(changed="parent")])
+        .join(learnt, on="changed")
+        .select("reasonlet_id", "number", "parent", "us")
+        .unique()
+        .sort("us", "reasonlet_id")
+    )
+    low = _rates_before(log, params, changes, changes["us"].to_numpy() + 1) < 0.5
+    fell = pl.col("low") & ~pl.col("low").shift(1, fill_value=False).over("reasonlet_id")
+    return changes.with_columns(low=low, ts_learnt=pl.col("us").cast(INSTANT)).select(
+        "reasonlet_id",
+        "ts_learnt",
+        ts_faded=pl.when(fell).then("ts_learnt").forward_fill().over("reasonlet_id"),
+    )
+
+
+def _procedures(log: RunLog) -> pl.DataFrame:
+    """The procedures that ran: reasonlet_id, number, and parent, the number of what they inherit from (-1: nothing).
+
+    A parent that came later than a procedure's first runs counts from the start: it had no runs until it came, and
+    without runs it hands nothing on.
+    """
+    rows = log.rows.select("reasonlet_id", number=pl.Series(log.reasonlet), parent=pl.Series(log.parent))
+    return rows.unique("reasonlet_id", keep="last", maintain_order=True)
+
+
+def _rates_before(log: RunLog, params: RankParams, asked: pl.DataFrame, us: Ints) -> pl.Series:
+    """The rank rule's rate strictly before instants of procedures given by their number and their parent's."""
     k = params.k
 
-    def record(number: Ints) -> tuple[np.ndarray, np.ndarray]:
-        past = log.past_events.before(number, after)
+    def record(number: pl.Series) -> tuple[Floats, Floats]:
+        past = log.past_events.before(number.to_numpy(), us)
         return past.sum(log.event_s), past.sum(log.event_n)
 
-    s, n = record(distinct["number"].to_numpy())
-    parent_s, parent_n = record(distinct["parent"].to_numpy())
+    s, n = record(asked["number"])
+    parent_s, parent_n = record(asked["parent"])
     inherited = (parent_s + k / 2) / (parent_n + k)
     if params.parent_rate == "raw":
         inherited = np.divide(parent_s, parent_n, out=np.full(n.size, 0.5), where=parent_n > 0)
-    rate = (s + k * np.maximum(0.5, inherited)) / (n + k)
-    return distinct.select("reasonlet_id", value=pl.Series(rate, dtype=pl.Float64))
+    return pl.Series((s + k * np.maximum(0.5, inherited)) / (n + k), dtype=pl.Float64)
 
 
 def _edge_rows(log: PassingLog, rows: Ints) -> pl.DataFrame:

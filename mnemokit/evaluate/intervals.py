@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from mnemokit.evaluate.metrics import Floats, Ints, auc_of_levels, rmse_of_sums, summed
 
@@ -25,6 +27,9 @@ MIN_SESSIONS = 10
 
 FEW_SESSIONS = 30
 """With fewer sessions than this a percentile interval tends to be too narrow, and a note says so."""
+
+OWN_SESSION = "\x1f\x1f"
+"""How the session of a row begins that has none on record, and so is a session of its own."""
 
 _BATCH_CELLS = 4_000_000
 
@@ -93,6 +98,39 @@ def draws(statistics: Sequence[Statistic], n_sessions: int, replicates: int, rng
         np.stack([statistic.at(counts) for statistic in statistics]) for counts in _counts(n_sessions, replicates, rng)
     ]
     return np.concatenate(columns, axis=1) if columns else np.empty((len(statistics), 0))
+
+
+def draws_of_means(tops: Floats, bottom: Floats, replicates: int, rng: np.random.Generator) -> Floats:
+    """Many means over the same rows under the same draws of sessions, faster than one by one.
+
+    Args:
+        tops: Sums of the row values by session, shape ``(means, sessions)``.
+        bottom: Rows by session.
+        replicates: How often sessions are drawn.
+        rng: Draws them.
+
+    Returns:
+        Shape ``(means, replicates)``.
+    """
+    columns = [tops @ counts.T / (counts @ bottom) for counts in _counts(bottom.size, replicates, rng)]
+    return np.concatenate(columns, axis=1) if columns else np.empty((tops.shape[0], 0))
+
+
+def without_session(session: pl.Series) -> NDArray[np.bool_]:
+    """Which rows have no session on record: their session's name says so.
+
+    Example:
+        >>> without_session(pl.Series([OWN_SESSION + "run 1", "s"])).tolist()
+        [True, False]
+    """
+    if session.dtype != pl.String:
+        return np.zeros(session.len(), dtype=np.bool_)
+    return session.str.starts_with(OWN_SESSION).fill_null(value=False).to_numpy()
+
+
+def session_numbers(session: pl.Series) -> Ints:
+    """The session of each row as a number, 0 and up."""
+    return session.rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def whole(statistic: Statistic, n_sessions: int) -> float:

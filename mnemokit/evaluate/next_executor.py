@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from mnemokit.errors import InvalidInput
 from mnemokit.evaluate.edge_models import EdgeModel, MnestWeights, Weigher, edge_baselines, edge_rivals
 from mnemokit.evaluate.metrics import Floats, Ints, hit_at, reciprocal_rank, summed
+from mnemokit.evaluate.naming import with_baselines
 from mnemokit.evaluate.passing_log import Pairs, PassingLog, passing_log
 from mnemokit.evaluate.predictions import Predictions, scored_mask
-from mnemokit.evaluate.training import passing_keys, refuse_training_rows
+from mnemokit.evaluate.training import notes_on_fits, passing_keys
 from mnemokit.instants import Instant
 from mnemokit.records import EdgeParams
 
@@ -59,7 +60,7 @@ def predict_next(
         the model gave a weight? ``rows`` says of each passing whether its edge had been seen.
 
     Raises:
-        InvalidInput: If a column is missing or two models have one name.
+        InvalidInput: If a column is missing, two models have one name, or one has that of a baseline.
 
     Example:
         >>> frame = pl.DataFrame({"src_executor": ["a"] * 3, "dst_executor": ["b", "b", "c"], "session_id": ["s"] * 3})
@@ -80,12 +81,9 @@ def predict_next_log(
 ) -> Predictions:
     """As `predict_next`, from a log that was put in order already."""
     baselines = edge_baselines()
-    every: list[EdgeModel] = [MnestWeights(), *(edge_rivals() if models is None else models)]
-    every += [baseline for baseline in baselines if baseline.name not in {model.name for model in every}]
-    _check_names(every)
+    every = with_baselines([MnestWeights(), *(edge_rivals() if models is None else models)], baselines)
     rows = np.flatnonzero(scored_mask(log.rows, "ts", since, until, sessions))
-    for model in every:
-        refuse_training_rows(model, passing_keys(log, rows))
+    notes = notes_on_fits(every, lambda: passing_keys(log, rows), log.us[rows])
     p: dict[str, Floats] = {}
     losses: dict[str, Mapping[str, Floats]] = {}
     seconds: dict[str, float] = {}
@@ -110,6 +108,7 @@ def predict_next_log(
         seconds=seconds,
         baselines=[baseline.name for baseline in baselines],
         note=f"{int((~log.seen[rows]).sum())} of {rows.size} passings took an edge never seen before",
+        notes=notes,
     )
 
 
@@ -158,10 +157,3 @@ def _places(log: PassingLog, pairs: Pairs, weights: Floats) -> tuple[Floats, Flo
 
 def _count(flags: NDArray[np.bool_], pairs: Pairs) -> Floats:
     return np.bincount(pairs.passing[flags], minlength=pairs.n).astype(np.float64)
-
-
-def _check_names(models: Sequence[EdgeModel]) -> None:
-    names = [model.name for model in models]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"two models are called {name!r}; give one of them another name; nothing was scored")

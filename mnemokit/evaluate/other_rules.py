@@ -35,7 +35,9 @@ DIFF_SCHEMA: dict[str, pl.DataType] = {
 }
 """Columns of `WhatIf.diff`. kind ``edge``: ``what`` is would_have_faded, would_not_have_faded or weight, before and
 after are weights (0 where it is not live). kind ``procedure``: ``what`` is rank, its place in its scope. kind
-``recall``: ``what`` is first, the place that what was shown first would have had."""
+``recall``: a list that would have been in another order; ``before`` is its first place that something else would have
+had, ``after`` the place that what was shown there would have had, ``what`` first (something else would have led the
+list) or order (only later places differ), ``n`` how many of the list would have had another place."""
 
 P = TypeVar("P", EdgeParams, RankParams)
 Params = EdgeParams | RankParams | Mapping[str, float | str]
@@ -48,7 +50,8 @@ class WhatIf:
     Attributes:
         edge_params: The edge rule.
         rank_params: The ranking rule.
-        at: The instant it is looked at: the memory's last passing, run or ager unless told otherwise.
+        at: The instant it is looked at: the memory's last passing, run, verdict, recall or ager unless told
+            otherwise.
         mnests: Edges under the other rule, with the columns of ``mem.frame("mnests")``.
         ranking: Procedures under the other rule, with the columns of ``mk.rank``.
         recalls: What was shown, ranked again: ``recall_id, reasonlet_id, rank, rank_then, score, score_then``. Only
@@ -94,7 +97,9 @@ def what_if(mem: Memory, params: Params, *, at: Instant | None = None) -> WhatIf
     runs, reasonlets, feedback = runs_of(mem)
     passings = passings_of(mem)
     ticks = mem.frame("ager_runs")["ts_ager"]
-    moment = _moment(at, passings["ts"], ticks, runs["ts_run"])
+    moment = _moment(
+        at, passings["ts"], ticks, runs["ts_run"], feedback["ts_given"], mem.frame("recalls")["ts_recalled"]
+    )
     if moment is not None:
         passings = passings.filter(pl.col("ts") <= moment)
         ticks = ticks.filter(ticks <= moment)
@@ -268,11 +273,20 @@ def _recalled(
 
 
 def _recall_diff(again: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """The recalls of ``WhatIf.recalls`` whose lists would have been in another order, as rows of `DIFF_SCHEMA`."""
     followed = runs.filter(pl.col("recall_id").is_not_null()).group_by("recall_id").agg(sessions=pl.len())
-    moved = again.filter(pl.col("rank_then") == 1, pl.col("rank") != 1).join(followed, on="recall_id", how="left")
+    moved = (
+        again.filter(pl.col("rank") != pl.col("rank_then"))
+        .sort("recall_id", "rank_then")
+        .group_by("recall_id", maintain_order=True)
+        .agg(before=pl.col("rank_then").first(), after=pl.col("rank").first(), n=pl.len())
+        .join(followed, on="recall_id", how="left")
+    )
     return _shaped(
-        moved.sort(-pl.col("rank"), "recall_id").with_columns(
-            kind=pl.lit("recall"), what=pl.lit("first"), id="recall_id", before="rank_then", after="rank", n=pl.lit(1)
+        moved.sort("before", -pl.col("after"), "recall_id").with_columns(
+            kind=pl.lit("recall"),
+            what=pl.when(pl.col("before") == 1).then(pl.lit("first")).otherwise(pl.lit("order")),
+            id="recall_id",
         )
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from mnemokit.errors import InvalidInput
+from mnemokit.evaluate.intervals import OWN_SESSION
 from mnemokit.evaluate.metrics import Floats, Ints
 from mnemokit.evaluate.past import Events, Past
 from mnemokit.frames import INSTANT
@@ -162,7 +163,8 @@ def passing_log(
     Args:
         passings: ``src_executor, dst_executor``; ``src_version, dst_version, ts, session_id, source, decay_lambda``
             and ``seq`` where there are any. Rows without ``ts`` (or with ``untimed``) keep their order; a row without
-            session is a session of its own.
+            session is a session of its own. Passings of one instant are in the order of ``seq``, without it in that of
+            the rows: within a session that order is what a log with coarse instants has to say.
         ager: Instants at which an ager looked; ``"daily"``: nightly from the first passing to the last, as a replay
             does; None: never.
         params: The edge rule; gives the default decay and the hour of the nightly ager.
@@ -234,7 +236,7 @@ def _completed(passings: pl.DataFrame, *, collapsed: bool) -> pl.DataFrame:
         ts=pl.col("us").cast(INSTANT),
         session=pl.coalesce(
             pl.concat_str(pl.col("source").fill_null(""), pl.lit("\x1f"), "session_id"),
-            pl.concat_str(pl.lit("\x1f"), number.cast(pl.String)),
+            pl.concat_str(pl.lit(OWN_SESSION), number.cast(pl.String)),
         ),
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
 import polars as pl
 
 from mnemokit.errors import InvalidInput
-from mnemokit.evaluate.intervals import REPLICATES
+from mnemokit.evaluate.intervals import REPLICATES, session_numbers, without_session
 from mnemokit.evaluate.metrics import BINS, Floats, bin_table
 from mnemokit.evaluate.table import Scored, probability_losses, tabulate
 from mnemokit.instants import Instant, as_utc
@@ -23,12 +23,14 @@ class Predictions:
     Attributes:
         target: ``runs``, ``next_executor`` or ``recall``.
         rows: What each prediction was about, one row each; column ``session`` says whose it is.
-        p: Model to the probability it gave: of success (runs), or to the executor that came next.
+        p: Model to the probability it gave: of success (runs), or to the executor that came next. Empty for recall,
+            which gives none.
         losses: Model, then metric, then row values whose mean is the metric.
         seconds: What each model took.
         baselines: The models that others are compared with.
         y: What happened, where the target is a probability of success.
         note: Said of the whole, for instance what was left out.
+        notes: Model to what is to be said against its numbers.
     """
 
     target: str
@@ -39,6 +41,7 @@ class Predictions:
     baselines: Sequence[str]
     y: Floats | None = None
     note: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def n_sessions(self) -> int:
@@ -70,10 +73,9 @@ class Predictions:
                 raise InvalidInput(
                     f"there is no column {column!r} to group by; there are {', '.join(self.rows.columns)}"
                 )
-        session = self.rows.select(pl.col("session").rank("dense")).to_series().to_numpy().astype(np.int64) - 1
         scored = Scored(
             target=self.target,
-            session=session,
+            session=session_numbers(self.rows["session"]),
             n_sessions=self.n_sessions,
             losses=self.losses,
             seconds=self.seconds,
@@ -81,19 +83,26 @@ class Predictions:
             y=self.y,
             p=self.p if self.y is not None else {},
             groups={column: self.rows[column] for column in by},
+            alone=without_session(self.rows["session"]),
+            notes=self.notes,
         )
         return tabulate(scored, rng=rng, replicates=replicates)
 
     def long(self) -> pl.DataFrame:
-        """The raw predictions, one row per prediction and model: the columns of ``rows``, then ``model`` and ``p``.
+        """The raw predictions, one row per prediction and model.
 
-        Row values of other metrics (``hit@1`` and the like) are columns of their own.
+        Returns:
+            The columns of ``rows``, ``model``, the row values of every metric (null where a row cannot be judged by it,
+            or the model is not), and ``p`` (null where the target gives no probability). A metric whose row values are
+            in ``rows`` already (``success`` of a recall) has no second column.
         """
+        metrics = dict.fromkeys(name for rows in self.losses.values() for name in rows if name not in self.rows.columns)
         parts = [
             self.rows.with_columns(
                 model=pl.lit(model),
-                **{name: pl.Series(name, values, dtype=pl.Float64) for name, values in rows.items()},
-            ).with_columns(p=pl.Series(self.p[model], dtype=pl.Float64))
+                **{name: _column(rows.get(name), self.rows.height) for name in metrics},
+                p=_column(self.p.get(model), self.rows.height),
+            )
             for model, rows in self.losses.items()
         ]
         return pl.concat(parts) if parts else self.rows.clear()
@@ -113,6 +122,11 @@ class Predictions:
         ).select("model", pl.exclude("model"))
 
 
+def _column(values: Floats | None, n: int) -> pl.Series:
+    """Row values as a column; what is not known is null."""
+    return pl.Series([None] * n if values is None else values, dtype=pl.Float64).fill_nan(None)
+
+
 def probability_predictions(
     rows: pl.DataFrame,
     y: Floats,
@@ -120,6 +134,7 @@ def probability_predictions(
     seconds: Mapping[str, float],
     baselines: Sequence[str],
     note: str = "",
+    notes: Mapping[str, str] | None = None,
 ) -> Predictions:
     """Predictions of a probability of success, with their losses."""
     return Predictions(
@@ -131,6 +146,7 @@ def probability_predictions(
         baselines=baselines,
         y=y,
         note=note,
+        notes=notes or {},
     )
 
 

@@ -10,10 +10,11 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput
 from mnemokit.evaluate.metrics import Floats
+from mnemokit.evaluate.naming import with_baselines
 from mnemokit.evaluate.predictions import Predictions, probability_predictions, scored_mask
 from mnemokit.evaluate.run_log import RunLog, run_log
-from mnemokit.evaluate.run_models import RankRule, RunModel, check_models, run_baselines, run_rivals
-from mnemokit.evaluate.training import refuse_training_rows, run_keys
+from mnemokit.evaluate.run_models import RankRule, RunModel, run_baselines, run_rivals
+from mnemokit.evaluate.training import notes_on_fits, run_keys
 from mnemokit.instants import Instant
 from mnemokit.records import RankParams
 
@@ -50,7 +51,7 @@ def predict_runs(
         none and scored by none; the note says how many there were.
 
     Raises:
-        InvalidInput: If a column is missing or two models have one name.
+        InvalidInput: If a column is missing, two models have one name, or one has that of a baseline.
 
     Example:
         >>> from datetime import UTC, datetime, timedelta
@@ -82,13 +83,11 @@ def predict_log(
 ) -> Predictions:
     """As `predict_runs`, from a log that was put in order already."""
     baselines = run_baselines()
-    every: list[RunModel] = [RankRule(rank_params or RankParams()), *(run_rivals() if models is None else models)]
-    every += [baseline for baseline in baselines if baseline.name not in {model.name for model in every}]
-    check_models(every)
+    own = RankRule(rank_params or RankParams())
+    every = with_baselines([own, *(run_rivals() if models is None else models)], baselines)
     inside = scored_mask(log.rows, "ts_run", since, until, sessions)
     keep = np.flatnonzero(inside & ~np.isnan(log.y))
-    for model in every:
-        refuse_training_rows(model, run_keys(log, keep))
+    notes = notes_on_fits(every, lambda: run_keys(log, keep), log.us[keep])
     unknown = int(inside.sum()) - keep.size
     p: dict[str, Floats] = {}
     seconds: dict[str, float] = {}
@@ -108,5 +107,6 @@ def predict_log(
         p,
         seconds,
         [baseline.name for baseline in baselines],
-        note=f"{unknown} runs of unknown outcome left out" if unknown else "",
+        note=f"{unknown} run{'' if unknown == 1 else 's'} of unknown outcome left out" if unknown else "",
+        notes=notes,
     )

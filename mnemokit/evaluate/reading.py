@@ -19,8 +19,9 @@ def runs_of(mem: Memory) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
 
 
 def run_log_of(mem: Memory) -> RunLog:
-    """A memory's runs in order of time."""
-    return run_log(*runs_of(mem))
+    """A memory's runs in order of time, those of one instant in the order they were written in."""
+    runs, reasonlets, feedback = runs_of(mem)
+    return run_log(runs.with_row_index("seq"), reasonlets, feedback.with_row_index("seq"))
 
 
 def passings_of(mem: Memory) -> pl.DataFrame:

@@ -1,7 +1,8 @@
 """Was what was recalled worth following? nDCG of what was shown, success of what was followed, off-policy estimates.
 
-A run names the recall it followed. What was shown and then succeeded is relevant; what nobody followed is unknown, and
-counts as not relevant: nDCG@k here says how high the list had put what turned out to be right.
+A run names the recall it followed; a recall may be followed by several. What was shown and succeeded in one of them is
+relevant; what nobody followed is unknown, and counts as not relevant: nDCG@k here says how high the list had put what
+turned out to be right.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -16,17 +18,20 @@ import polars as pl
 from mnemokit.errors import InvalidInput, NotEnoughData
 from mnemokit.evaluate.intervals import (
     MIN_SESSIONS,
+    OWN_SESSION,
     REPLICATES,
     SEED,
     Ratio,
     draws,
     per_session,
     percentiles,
+    session_numbers,
     whole,
+    without_session,
 )
 from mnemokit.evaluate.metrics import Floats, Ints, summed
 from mnemokit.evaluate.predictions import Predictions, scored_mask
-from mnemokit.evaluate.table import note_on
+from mnemokit.evaluate.table import joined, note_on
 from mnemokit.instants import Instant
 
 NDCG_AT = (1, 3, 5, 10)
@@ -35,6 +40,9 @@ RECALL_BASELINES = ("similarity_only", "rate_only", "as_stored")
 """Other orders of what was shown; ``as_stored`` is by id, which knows nothing."""
 
 OFF_POLICY_SCHEMA: dict[str, pl.DataType] = {
+    "model": pl.String(),
+    "target": pl.String(),
+    "metric": pl.String(),
     "estimator": pl.String(),
     "value": pl.Float64(),
     "low": pl.Float64(),
@@ -42,8 +50,13 @@ OFF_POLICY_SCHEMA: dict[str, pl.DataType] = {
     "n_sessions": pl.Int64(),
     "n": pl.Int64(),
     "effective_n": pl.Float64(),
+    "seconds": pl.Float64(),
     "note": pl.String(),
 }
+"""Columns of `off_policy`. ``model``: whose value it is, ``logged`` or the other policy; ``metric``: ``reward``, and
+``reward_ips`` and ``reward_snips`` where it is estimated. ``seconds``: what the whole call took."""
+
+Missing = Literal["refuse", "leave_out"]
 
 
 @dataclass(frozen=True)
@@ -73,21 +86,23 @@ def predict_recalls(
     Args:
         recalls: ``recall_id, ts_recalled``.
         recall_rows: ``recall_id, rank, reasonlet_id, similarity, rate, score``: what was shown.
-        runs: ``run_id, reasonlet_id, recall_id`` and ``verdict`` (or ``outcome``); ``session_id`` where there is one.
+        runs: ``run_id, reasonlet_id, recall_id`` and ``verdict`` (or ``outcome``); ``session_id`` and ``ts_run`` where
+            there are any.
         since: Only recalls from this instant on.
         until: Only recalls before this instant.
-        sessions: Only recalls whose run was in one of these sessions.
+        sessions: Only recalls whose first run was in one of these sessions.
 
     Returns:
         One row per recall that a run of known outcome followed. Models: ``logged``, the list as it was shown, and other
         orders of the same list as baselines. Metrics: nDCG@1, 3, 5 and 10 over the recalls in which something shown
-        succeeded, ``success`` (of the procedure followed; the same for all), ``first_followed`` (was the first of the
-        list followed?). A recall whose run has no session is a session of its own.
+        succeeded (relevant: whatever a run that followed this recall succeeded with), ``success`` (of the first run
+        that followed it; the same for all), ``first_followed`` (did that run follow the first of the list?). A recall
+        whose run has no session is a session of its own. There is no probability: ``p`` is empty.
     """
     followed = _followed(recalls, runs)
     keep = scored_mask(followed, "ts_recalled", since, until, sessions)
     followed = followed.filter(pl.Series(keep, dtype=pl.Boolean))
-    shown = _shown(recall_rows, followed)
+    shown = _shown(recall_rows, followed, runs)
     success = followed["success"].cast(pl.Float64).to_numpy()
     losses: dict[str, Mapping[str, Floats]] = {}
     seconds: dict[str, float] = {}
@@ -115,7 +130,7 @@ def predict_recalls(
     return Predictions(
         target="recall",
         rows=followed.select("recall_id", "ts_recalled", "session_id", "session", "success"),
-        p=dict.fromkeys(orders, success),
+        p={},
         losses=losses,
         seconds=seconds,
         baselines=list(RECALL_BASELINES),
@@ -124,7 +139,12 @@ def predict_recalls(
 
 
 def off_policy(
-    logged: pl.DataFrame, *, rng: np.random.Generator | None = None, replicates: int = REPLICATES
+    logged: pl.DataFrame,
+    *,
+    missing: Missing | str = "refuse",
+    model: str = "target",
+    rng: np.random.Generator | None = None,
+    replicates: int = REPLICATES,
 ) -> pl.DataFrame:
     """What another policy would have earned, from what the logged one happened to try.
 
@@ -132,6 +152,9 @@ def off_policy(
         logged: One row per recall: ``reward`` (0 to 1), ``propensity`` (probability, above 0, with which the logged
             policy chose what was followed), ``target`` (probability with which the other policy would have chosen it),
             ``session``.
+        missing: What becomes of recalls without propensity: ``refuse`` the estimate, or ``leave_out`` those recalls;
+            ``note`` then says how many there were.
+        model: What the other policy is called in the result.
         rng: Draws sessions; left out, a generator with the documented seed.
         replicates: Draws of the bootstrap.
 
@@ -142,7 +165,8 @@ def off_policy(
 
     Raises:
         InvalidInput: If a column is missing, or a propensity is no probability.
-        NotEnoughData: If no propensity is known: without it no such estimate means anything.
+        NotEnoughData: If a propensity is not known (with ``leave_out``: if none is): without it no such estimate means
+            anything.
 
     Example:
         >>> logged = pl.DataFrame({"reward": [1.0, 0.0], "propensity": [0.5, 0.5], "target": [1.0, 0.0],
@@ -150,15 +174,22 @@ def off_policy(
         >>> off_policy(logged).select("estimator", "value").rows()
         [('logged', 0.5), ('ips', 1.0), ('snips', 1.0)]
     """
-    missing = [name for name in ("reward", "propensity", "target", "session") if name not in logged.columns]
-    if missing:
-        raise InvalidInput(f"an off-policy estimate needs columns {', '.join(missing)}; nothing was estimated")
-    if logged["propensity"].null_count():
+    begun = time.perf_counter()
+    absent = [name for name in ("reward", "propensity", "target", "session") if name not in logged.columns]
+    if absent:
+        raise InvalidInput(f"an off-policy estimate needs columns {', '.join(absent)}; nothing was estimated")
+    if missing not in ("refuse", "leave_out"):
+        raise InvalidInput(f"missing must be 'refuse' or 'leave_out', not {missing!r}; nothing was estimated")
+    every = logged.height
+    without = logged["propensity"].null_count()
+    if without and missing == "refuse":
         raise NotEnoughData(
-            f"{logged['propensity'].null_count()} of {logged.height} recalls have no propensity: how likely the logged "
-            "policy was to choose what it chose. Without it no such estimate means anything. Log it in the run's "
-            'provenance, {"propensity": 0.25}, or leave those recalls out'
+            f"{without} of {every} recalls have no propensity: how likely the logged policy was to choose what it "
+            "chose. Without it no such estimate means anything. Log it in the run's provenance, "
+            '{"propensity": 0.25}, or leave those recalls out: missing="leave_out"'
         )
+    logged = logged.filter(pl.col("propensity").is_not_null())
+    left_out = f"{without} of {every} recalls left out: they have no propensity" if without else None
     if logged.height == 0:
         raise NotEnoughData("no recall was followed with a known propensity: there is nothing to estimate from")
     reward, propensity, target = (
@@ -166,8 +197,9 @@ def off_policy(
     )
     if not ((propensity > 0) & (propensity <= 1)).all():
         raise InvalidInput("a propensity must be above 0 and at most 1; nothing was estimated")
-    session = logged.select(pl.col("session").rank("dense")).to_series().to_numpy().astype(np.int64) - 1
+    session = session_numbers(logged["session"])
     n_sessions = int(session.max()) + 1
+    few = note_on(logged.height, n_sessions, int(without_session(logged["session"]).sum()))
     weight = target / propensity
 
     def by_session(values: Floats) -> Floats:
@@ -183,14 +215,17 @@ def off_policy(
     enough = n_sessions >= MIN_SESSIONS
     drawn = draws(list(estimators.values()), n_sessions if enough else 0, replicates, generator)
     effective = float(weight.sum() ** 2 / (weight**2).sum()) if weight.any() else 0.0
+    seconds = time.perf_counter() - begun
     rows: list[tuple[object, ...]] = []
     for (name, estimator), sample in zip(estimators.items(), drawn, strict=True):
         low, high = percentiles(sample) if enough else (0.0, float("inf") if name == "ips" else 1.0)
         size = float(weight.size) if name == "logged" else effective
-        note = note_on(weight.size, n_sessions)
+        apart = None
         if name != "logged" and effective < MIN_SESSIONS:
-            note = f"the two policies share as little as {effective:.1f} recalls' worth"
-        rows.append((name, whole(estimator, n_sessions), low, high, n_sessions, weight.size, size, note))
+            apart = f"the two policies share as little as {effective:.1f} recalls' worth"
+        about = ("logged", "recall", "reward") if name == "logged" else (model, "recall", f"reward_{name}")
+        value = (whole(estimator, n_sessions), low, high)
+        rows.append((*about, name, *value, n_sessions, weight.size, size, seconds, joined(left_out, few, apart)))
     return pl.DataFrame(rows, schema=OFF_POLICY_SCHEMA, orient="row", nan_to_null=True)
 
 
@@ -231,32 +266,39 @@ def logged_choices(
     )
 
 
-def _followed(recalls: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """Recalls that a run of known outcome followed: the first such run of each, and whether it succeeded."""
+def _judged(runs: pl.DataFrame) -> pl.DataFrame:
+    """Runs of known outcome that followed a recall, in order of time, and whether they succeeded."""
     verdict = "verdict" if "verdict" in runs.columns else "outcome"
     have = runs.columns
-    first = (
-        runs.filter(pl.col("recall_id").is_not_null(), pl.col(verdict).is_not_null())
+    ordered = runs.sort("ts_run", maintain_order=True) if "ts_run" in have else runs
+    return (
+        ordered.filter(pl.col("recall_id").is_not_null(), pl.col(verdict).is_not_null())
         .with_columns(
             session_id=pl.col("session_id") if "session_id" in have else pl.lit(None, dtype=pl.String),
             success=pl.col(verdict) == "success",
         )
         .select("run_id", "recall_id", "reasonlet_id", "session_id", "success")
-        .unique("recall_id", keep="first", maintain_order=True)
     )
+
+
+def _followed(recalls: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Recalls that a run of known outcome followed: the first such run of each, and whether it succeeded."""
+    first = _judged(runs).unique("recall_id", keep="first", maintain_order=True)
     return (
         recalls.select("recall_id", "ts_recalled")
         .join(first, on="recall_id", maintain_order="left")
-        .with_columns(session=pl.coalesce("session_id", pl.concat_str(pl.lit("\x1f"), "recall_id")))
+        .with_columns(session=pl.coalesce("session_id", pl.concat_str(pl.lit(OWN_SESSION), "recall_id")))
     )
 
 
-def _shown(recall_rows: pl.DataFrame, followed: pl.DataFrame) -> Shown:
-    numbered = followed.select("recall_id", "success", ran="reasonlet_id").with_row_index("number")
-    rows = recall_rows.join(numbered, on="recall_id", maintain_order="left").with_columns(
-        followed=pl.col("ran") == pl.col("reasonlet_id")
+def _shown(recall_rows: pl.DataFrame, followed: pl.DataFrame, runs: pl.DataFrame) -> Shown:
+    numbered = followed.select("recall_id", ran="reasonlet_id").with_row_index("number")
+    right = _judged(runs).filter("success").select("recall_id", "reasonlet_id", relevant=pl.lit(value=True)).unique()
+    rows = (
+        recall_rows.join(numbered, on="recall_id", maintain_order="left")
+        .join(right, on=["recall_id", "reasonlet_id"], how="left", maintain_order="left")
+        .with_columns(pl.col("relevant").fill_null(value=False), followed=pl.col("ran") == pl.col("reasonlet_id"))
     )
-    rows = rows.with_columns(relevant=pl.col("followed") & pl.col("success"))
     return Shown(rows, rows["number"].cast(pl.Int64).to_numpy())
 
 
@@ -271,6 +313,9 @@ def _places(shown: Shown, score: Floats) -> Ints:
 
 
 def _ndcg(recall: Ints, place: Ints, relevant: Floats, k: int, n: int) -> Floats:
-    """nDCG@k of each recall, of which one row at most is relevant; NaN where none is: it cannot be judged."""
+    """nDCG@k of each recall; NaN where nothing is relevant: it cannot be judged."""
     gain = np.where(place < k, relevant / np.log2(place + 2.0), 0.0)
-    return np.where(summed(recall, relevant, n) > 0, summed(recall, gain, n), np.nan)
+    found = summed(recall, relevant, n).astype(np.int64)
+    # The best order has what is relevant in the first places, as many of them as count.
+    ideal = np.concatenate(([0.0], np.cumsum(1.0 / np.log2(np.arange(k) + 2.0))))[np.minimum(found, k)]
+    return np.divide(summed(recall, gain, n), ideal, out=np.full(n, np.nan), where=found > 0)

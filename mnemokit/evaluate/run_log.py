@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from mnemokit.errors import InvalidInput
-from mnemokit.evaluate.metrics import Floats, Ints
+from mnemokit.evaluate.intervals import OWN_SESSION
+from mnemokit.evaluate.metrics import Floats, Ints, summed
 from mnemokit.evaluate.past import Events, Past
 from mnemokit.frames import INSTANT
 
@@ -30,6 +31,7 @@ _ROWS = (
     "session_id",
     "session",
     "ts_run",
+    "untimed",
     "y",
 )
 _NEVER = np.iinfo(np.int64).max
@@ -41,7 +43,7 @@ class RunLog:
 
     Attributes:
         rows: One row per run: ``run_id, reasonlet_id, parent_id, version, depth, scope, question, executor_version,
-            session_id, session, ts_run, y`` (1, 0, or null where what happened is not known).
+            session_id, session, ts_run, untimed, y`` (1, 0, or null where what happened is not known).
         us: When each ran, microseconds.
         y: What happened in the end, the latest verdict included; NaN if unknown.
         reasonlet: Number of each run's procedure.
@@ -78,6 +80,12 @@ class RunLog:
             self._pasts["parent",] = self.past_of(self.reasonlet, self.parent)
         return self._pasts["parent",]
 
+    def known_before(self, us: int) -> Floats:
+        """What was known of each run's outcome strictly before an instant (microseconds); NaN where nothing was."""
+        told = self.event_us < us
+        n, s = (summed(self.event_run[told], values[told], self.us.size) for values in (self.event_n, self.event_s))
+        return np.where(n > 0, s, np.nan)
+
     @cached_property
     def past_events(self) -> Events:
         """What was learnt, to be asked about by the procedure's number."""
@@ -106,13 +114,15 @@ def run_log(runs: pl.DataFrame, reasonlets: pl.DataFrame, feedback: pl.DataFrame
     """Put runs in order of time and note what was learnt of each, and when.
 
     A run's own outcome is learnt when it ran, a verdict when it was given; the verdict then stands in the outcome's
-    place. Runs of one instant are known to none of each other.
+    place. Runs of one instant are known to none of each other. What is learnt at one instant is learnt in the order of
+    ``seq``, without it in the order of the ids of runs: the order of the rows means nothing.
 
     Args:
         runs: ``run_id, reasonlet_id, outcome, ts_run``; ``session_id``, ``source``, ``executor_version`` and ``seq``
             where there are any. A run without session is a session of its own.
         reasonlets: ``reasonlet_id, parent_id``; ``scope, question, version, ts_captured`` where there are any.
-        feedback: ``run_id, outcome, ts_given``; later rows of the same instant replace earlier ones.
+        feedback: ``run_id, outcome, ts_given``; ``seq`` where there is one. Of two verdicts on one run at one instant
+            the one of the higher ``seq`` counts, without it the later row.
 
     Raises:
         InvalidInput: If a needed column is missing.
@@ -127,9 +137,9 @@ def run_log(runs: pl.DataFrame, reasonlets: pl.DataFrame, feedback: pl.DataFrame
     """
     _need(runs, _NEEDED_RUNS, "runs")
     _need(reasonlets, ("reasonlet_id", "parent_id"), "reasonlets")
-    order = ["ts_run", "seq"] if "seq" in runs.columns else ["ts_run"]
-    rows = runs.sort(order, maintain_order=True).with_columns(
-        _optional(runs, ("session_id", "source", "executor_version"))
+    rows = _in_order(runs, "ts_run").with_columns(
+        *_optional(runs, ("session_id", "source", "executor_version")),
+        untimed=pl.col("untimed").fill_null(value=False) if "untimed" in runs.columns else pl.lit(value=False),
     )
     rows = rows.join(_procedures(reasonlets), on="reasonlet_id", how="left", maintain_order="left")
     given = _verdicts(rows, feedback)
@@ -145,7 +155,7 @@ def run_log(runs: pl.DataFrame, reasonlets: pl.DataFrame, feedback: pl.DataFrame
         y=pl.when(pl.col("judged").is_not_null()).then("verdict_y").otherwise("own_y"),
         session=pl.coalesce(
             pl.concat_str(pl.col("source").fill_null(""), pl.lit("\x1f"), "session_id"),
-            pl.concat_str(pl.lit("\x1f"), "run_id"),
+            pl.concat_str(pl.lit(OWN_SESSION), "run_id"),
         ),
         depth=pl.col("depth").fill_null(0),
     )
@@ -176,7 +186,7 @@ def _verdicts(rows: pl.DataFrame, feedback: pl.DataFrame | None) -> pl.DataFrame
         return pl.DataFrame(schema={"run": pl.Int64, "us": pl.Int64, "y": pl.Int64})
     _need(feedback, ("run_id", "outcome", "ts_given"), "feedback")
     return (
-        feedback.sort("ts_given", maintain_order=True)
+        _in_order(feedback, "ts_given")
         .join(
             rows.select("run_id", "ts_run", run=pl.int_range(pl.len(), dtype=pl.Int64)),
             on="run_id",
@@ -204,6 +214,11 @@ def _learnt(rows: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
         )
         .filter((pl.col("dn") != 0) | (pl.col("ds") != 0))
     )
+
+
+def _in_order(frame: pl.DataFrame, ts: str) -> pl.DataFrame:
+    """Rows by instant, ties by ``seq`` or else by the run's id, so that they depend on no order of rows."""
+    return frame.sort(ts, "seq" if "seq" in frame.columns else "run_id", maintain_order=True)
 
 
 def _procedures(reasonlets: pl.DataFrame) -> pl.DataFrame:

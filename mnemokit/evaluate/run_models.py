@@ -6,7 +6,6 @@ needs comes from ``log.past(...)``, which knows nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -229,18 +228,6 @@ def run_baselines() -> list[RunModel]:
 def run_rivals() -> list[RunModel]:
     """Models beyond the memory's rule, with untuned parameters."""
     return [PowerLaw(), LastN(3), Hierarchical()]
-
-
-def check_models(models: Sequence[RunModel]) -> None:
-    """Refuse two models of one name.
-
-    Raises:
-        InvalidInput: If a name occurs twice.
-    """
-    names = [model.name for model in models]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"two models are called {name!r}; give one of them another name; nothing was scored")
 
 
 def counted(past: Past, log: RunLog, half_life_days: float | None = None) -> tuple[Floats, Floats]:

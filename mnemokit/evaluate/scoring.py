@@ -16,9 +16,9 @@ from mnemokit.evaluate.next_executor import predict_next_log
 from mnemokit.evaluate.predictions import Predictions
 from mnemokit.evaluate.procedures import predict_log
 from mnemokit.evaluate.reading import passing_log_of, run_log_of, runs_of
-from mnemokit.evaluate.recalls import logged_choices, off_policy, predict_recalls
+from mnemokit.evaluate.recalls import Missing, logged_choices, off_policy, predict_recalls
 from mnemokit.evaluate.run_models import RunModel
-from mnemokit.evaluate.sweeping import EDGE_PARAMS, RUN_PARAMS, Grid, sweep_logs
+from mnemokit.evaluate.sweeping import EDGE_PARAMS, RUN_PARAMS, SWEEP_REPLICATES, Grid, sweep_logs
 from mnemokit.instants import Instant
 from mnemokit.memory import Memory
 
@@ -63,7 +63,8 @@ def score(
         there is too little to say anything, the interval is as wide as can be and ``note`` says so.
 
     Raises:
-        InvalidInput: If the target is none, or a fit would be scored on its own training rows.
+        InvalidInput: If the target is none, a model has the name of a baseline, or a fit would be scored on its own
+            training rows.
 
     Example:
         >>> import mnemokit as mk
@@ -126,6 +127,7 @@ def fit(
     family: str | None = None,
     until: Instant | None = None,
     sessions: Collection[str] | None = None,
+    versions: str = "separate",
 ) -> RunFit | EdgeFit:
     """Find the parameters that would have been best on a training period, by maximum likelihood.
 
@@ -134,12 +136,15 @@ def fit(
         target: ``runs`` (prior strength k, by empirical Bayes, and what the family has) or ``next_executor`` (decay,
             reinforcement and start weight).
         family: One of `fitting.RUN_FAMILIES` or `fitting.EDGE_FAMILIES`; left out, the memory's own rule.
-        until: The training period ends before this instant.
+        until: The training period ends before this instant. Of its runs only what was known by then is learnt from,
+            so that verdicts given later change no fit.
         sessions: Or: these sessions are the training period.
+        versions: For the next executor: as `score` takes it.
 
     Returns:
         The fit, with its curve. It is a model: ``score(mem, target, models=[fit], since=...)``. It is never scored on
-        its own training rows: that is refused.
+        its own training rows: that is refused, also where the same log stands in another memory. Where it is scored on
+        what came before some of its training rows, ``note`` says so.
 
     Raises:
         InvalidInput: If no training period is named, or the target or the family is none.
@@ -148,7 +153,9 @@ def fit(
     if target == "runs":
         return fit_runs(run_log_of(mem), family or "rank_rule", until=until, sessions=sessions)
     if target == "next_executor":
-        return fit_edges(passing_log_of(mem), family or "mnest_weights", until=until, sessions=sessions)
+        return fit_edges(
+            passing_log_of(mem, versions=versions), family or "mnest_weights", until=until, sessions=sessions
+        )
     raise InvalidInput(f"target must be runs or next_executor, not {target!r}; nothing was fitted")
 
 
@@ -159,6 +166,8 @@ def sweep(
     since: Instant | None = None,
     until: Instant | None = None,
     sessions: Collection[str] | None = None,
+    rng: np.random.Generator | None = None,
+    replicates: int = SWEEP_REPLICATES,
 ) -> pl.DataFrame:
     """Score every combination of parameters on the stored log; the store is only read.
 
@@ -170,11 +179,14 @@ def sweep(
         since: Score only from this instant on.
         until: Score only what came before this instant.
         sessions: Score only these sessions.
+        rng: Draws sessions for the intervals; left out, a generator with a fixed, documented seed.
+        replicates: Draws of the bootstrap.
 
     Returns:
-        One row per combination, target and metric: the grid's columns, then ``target, metric, value, n, n_sessions,
-        seconds``. Parameters of edges are scored by the next executor, those of procedures by runs. The best row of a
-        sweep was chosen on what it was scored on: use `fit` and a later period to claim anything.
+        One row per combination, target and metric: the grid's columns, then ``model, target, metric, value, low, high,
+        n_sessions, n, seconds, note``, as in the frame that `score` gives. Parameters of edges are scored by the next
+        executor, those of procedures by runs. The best row of a sweep was chosen on what it was scored on: use `fit`
+        and a later period to claim anything.
 
     Raises:
         InvalidInput: If a parameter cannot be swept.
@@ -196,6 +208,8 @@ def sweep(
         since=since,
         until=until,
         sessions=sessions,
+        rng=rng,
+        replicates=replicates,
     )
 
 
@@ -203,6 +217,7 @@ def policy_value(
     mem: Memory,
     order: str = "score",
     *,
+    missing: Missing | str = "refuse",
     rng: np.random.Generator | None = None,
     replicates: int = REPLICATES,
 ) -> pl.DataFrame:
@@ -212,18 +227,22 @@ def policy_value(
         mem: A memory; it is only read. The propensity is ``propensity`` in the provenance of the run that followed the
             recall: the probability with which the logged policy chose it.
         order: ``score``, ``similarity`` or ``rate``.
+        missing: What becomes of recalls whose run has no propensity: ``refuse`` the estimate, or ``leave_out`` those
+            recalls, which ``note`` then counts. What is left must not have been chosen by how it went.
         rng: Draws sessions.
         replicates: Draws of the bootstrap.
 
     Returns:
-        A frame of `recalls.OFF_POLICY_SCHEMA`.
+        A frame of `recalls.OFF_POLICY_SCHEMA`; ``model`` is ``logged``, or ``first_by_`` and the order.
 
     Raises:
-        NotEnoughData: If no propensity was logged: then no such estimate means anything.
+        InvalidInput: If the order or ``missing`` is none of these.
+        NotEnoughData: If a propensity was not logged (with ``leave_out``: if none was): then no such estimate means
+            anything.
     """
     runs, _, _ = runs_of(mem)
     logged = logged_choices(mem.frame("recalls"), mem.frame("recall_rows"), runs, order)
-    return off_policy(logged, rng=rng, replicates=replicates)
+    return off_policy(logged, missing=missing, model=f"first_by_{order}", rng=rng, replicates=replicates)
 
 
 def _run_models(models: Sequence[RunModel] | Sequence[EdgeModel] | None) -> list[RunModel] | None:

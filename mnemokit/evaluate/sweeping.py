@@ -8,17 +8,27 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from mnemokit.errors import InvalidInput
 from mnemokit.evaluate.edge_loss import EdgeLoss
-from mnemokit.evaluate.metrics import brier, log_loss
+from mnemokit.evaluate.intervals import (
+    MIN_SESSIONS,
+    SEED,
+    draws_of_means,
+    per_session,
+    session_numbers,
+    without_session,
+)
+from mnemokit.evaluate.metrics import Floats, Ints
 from mnemokit.evaluate.passing_log import PassingLog
 from mnemokit.evaluate.predictions import scored_mask
 from mnemokit.evaluate.run_log import RunLog
 from mnemokit.evaluate.run_models import RankRule
+from mnemokit.evaluate.table import interval_of, note_on, probability_losses, widest_range
 from mnemokit.instants import Instant
 from mnemokit.records import EdgeParams, RankParams
 
@@ -32,6 +42,10 @@ RUN_PARAMS = ("k", "parent_rate", "half_life_days")
 """Parameters that change what the ranking says: prior strength, inheritance, and an optional half-life of runs."""
 
 
+SWEEP_REPLICATES = 1000
+"""Draws of the bootstrap of a sweep, unless told otherwise: fewer than of a table, as there are many rows."""
+
+
 def sweep_logs(
     grid: Grid,
     *,
@@ -40,6 +54,8 @@ def sweep_logs(
     since: Instant | None = None,
     until: Instant | None = None,
     sessions: Collection[str] | None = None,
+    rng: np.random.Generator | None = None,
+    replicates: int = SWEEP_REPLICATES,
 ) -> pl.DataFrame:
     """Score every combination of the grid; see `mnemokit.evaluate.sweep`.
 
@@ -50,10 +66,13 @@ def sweep_logs(
         since: Only what happened from this instant on is scored.
         until: Only what happened before this instant is scored.
         sessions: Only these sessions are scored.
+        rng: Draws sessions; left out, a generator with the documented seed.
+        replicates: Draws of the bootstrap, the same for every combination.
 
     Returns:
-        One row per combination and metric: the grid's columns, then ``target, metric, value, n, n_sessions, seconds``.
-        Metrics: log_loss of next_executor; log_loss and brier of runs. Value null where there was nothing to score.
+        One row per combination and metric: the grid's columns, then ``model, target, metric, value, low, high,
+        n_sessions, n, seconds, note``. Metrics: log_loss of next_executor; log_loss and brier of runs. Value null where
+        there was nothing to score.
 
     Raises:
         InvalidInput: If a parameter or a value is not one.
@@ -76,14 +95,73 @@ def sweep_logs(
     run_names = [name for name in names if name in RUN_PARAMS]
     every = pl.DataFrame(list(itertools.product(*grid.values())), schema=_schema(grid), orient="row")
     if passings is not None and (edge_names or not run_names):
-        scored = _sweep_edges({name: grid[name] for name in edge_names}, passings, since, until, sessions)
+        rows = np.flatnonzero(scored_mask(passings.rows, "ts", since, until, sessions))
+        swept = Swept(passings.rows[rows]["session"], np.random.default_rng(SEED) if rng is None else rng, replicates)
+        scored = _sweep_edges({name: grid[name] for name in edge_names}, passings, rows, swept)
         parts.append(_spread(every, scored, edge_names))
     if runs is not None and (run_names or not edge_names):
-        scored = _sweep_runs({name: grid[name] for name in run_names}, runs, since, until, sessions)
+        rows = np.flatnonzero(scored_mask(runs.rows, "ts_run", since, until, sessions) & ~np.isnan(runs.y))
+        swept = Swept(runs.rows[rows]["session"], np.random.default_rng(SEED) if rng is None else rng, replicates)
+        scored = _sweep_runs({name: grid[name] for name in run_names}, runs, rows, swept)
         parts.append(_spread(every, scored, run_names))
     if not parts:
         raise InvalidInput("there is nothing to sweep: give the runs or the passings that the parameters are about")
     return pl.concat(parts)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What one combination scored by one metric.
+
+    Attributes:
+        values: Its parameters.
+        about: Model, target and metric.
+        loss: Sums of the row values by session.
+        seconds: What its predictions took.
+    """
+
+    values: Sequence[Value]
+    about: tuple[str, str, str]
+    loss: Floats
+    seconds: float
+
+
+class Swept:
+    """The rows that a sweep scores, in sessions that are drawn once for all combinations.
+
+    Args:
+        session: Each row's session.
+        rng: Draws sessions.
+        replicates: How often.
+    """
+
+    def __init__(self, session: pl.Series, rng: np.random.Generator, replicates: int) -> None:
+        """Number the sessions once."""
+        self.n = session.len()
+        self.alone = int(without_session(session).sum())
+        self.number = session_numbers(session)
+        self.n_sessions = int(self.number.max(initial=-1)) + 1
+        self.rng = rng
+        self.replicates = replicates
+
+    def by_session(self, losses: Floats) -> Floats:
+        """Sums of row values by session."""
+        return per_session(losses, self.number, self.n_sessions)
+
+    def table(self, scores: Sequence[Scores], grid: Grid) -> pl.DataFrame:
+        """One row per combination and metric, with its interval."""
+        note = note_on(self.n, self.n_sessions, self.alone)
+        drawn = self.n_sessions >= MIN_SESSIONS
+        tops = np.stack([score.loss for score in scores]) if scores else np.empty((0, self.n_sessions))
+        bottom = self.by_session(np.ones(self.n))
+        sample = draws_of_means(tops, bottom, self.replicates if drawn else 0, self.rng)
+        rows: list[tuple[object, ...]] = []
+        for score, values in zip(scores, sample, strict=True):
+            value = float(score.loss.sum()) / self.n if self.n else None
+            low, high = interval_of(values, self.n_sessions, widest_range(score.about[2], difference=False))
+            size = (self.n_sessions, self.n, score.seconds)
+            rows.append((*score.values, *score.about, value, low, high, *size, note))
+        return pl.DataFrame(rows, schema=_schema(grid) | _SCORES, orient="row", nan_to_null=True)
 
 
 def changed_rule(rule: EdgeParams, values: Mapping[str, Value]) -> EdgeParams:
@@ -111,11 +189,9 @@ def run_model(values: Mapping[str, Value], name: str = "rank_rule") -> RankRule:
 def _sweep_edges(
     grid: Grid,
     log: PassingLog,
-    since: Instant | None,
-    until: Instant | None,
-    sessions: Collection[str] | None,
+    rows: Ints,
+    swept: Swept,
 ) -> pl.DataFrame:
-    rows = np.flatnonzero(scored_mask(log.rows, "ts", since, until, sessions))
     loss = EdgeLoss(log, rows)
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     # Without a decay in the grid every edge keeps the decay it came with.
@@ -128,36 +204,30 @@ def _sweep_edges(
             "edges of this log decay at rates of their own; add decay_lambda to the grid, which then holds for all; "
             "nothing was scored"
         )
-    n_sessions = log.rows[rows]["session"].n_unique()
 
-    def one(rule: tuple[EdgeParams | None, Mapping[str, Value]]) -> tuple[object, ...]:
+    def one(rule: tuple[EdgeParams | None, Mapping[str, Value]]) -> Scores:
         begun = time.perf_counter()
-        value = loss.log_loss(rule[0]) if rows.size else None
-        seconds = time.perf_counter() - begun
-        return (*rule[1].values(), "next_executor", "log_loss", value, rows.size, n_sessions, seconds)
+        losses = swept.by_session(loss.log_losses(rule[0]) if rows.size else np.empty(0))
+        about = ("mnest_weights", "next_executor", "log_loss")
+        return Scores(list(rule[1].values()), about, losses, time.perf_counter() - begun)
 
     done = [one(rule) for rule in rules[:1]]  # sorts what the others share
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         done += pool.map(one, rules[1:])
-    return pl.DataFrame(done, schema=_schema(grid) | _SCORES, orient="row")
+    return swept.table(done, grid)
 
 
-def _sweep_runs(
-    grid: Grid, log: RunLog, since: Instant | None, until: Instant | None, sessions: Collection[str] | None
-) -> pl.DataFrame:
-    rows = np.flatnonzero(scored_mask(log.rows, "ts_run", since, until, sessions) & ~np.isnan(log.y))
+def _sweep_runs(grid: Grid, log: RunLog, rows: Ints, swept: Swept) -> pl.DataFrame:
     y = log.y[rows]
-    n_sessions = log.rows[rows]["session"].n_unique()
-    done: list[tuple[object, ...]] = []
+    done: list[Scores] = []
     for combination in itertools.product(*grid.values()):
         values = dict(zip(grid, combination, strict=True))
         begun = time.perf_counter()
         p = run_model(values).predict(log)[rows]
         seconds = time.perf_counter() - begun
-        for name, metric in (("log_loss", log_loss), ("brier", brier)):
-            value = metric(y, p) if rows.size else None
-            done.append((*combination, "runs", name, value, rows.size, n_sessions, seconds))
-    return pl.DataFrame(done, schema=_schema(grid) | _SCORES, orient="row")
+        for metric, losses in probability_losses(y, p).items():
+            done.append(Scores(combination, ("rank_rule", "runs", metric), swept.by_session(losses), seconds))
+    return swept.table(done, grid)
 
 
 def _spread(every: pl.DataFrame, scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -170,12 +240,16 @@ def _spread(every: pl.DataFrame, scored: pl.DataFrame, names: list[str]) -> pl.D
 
 
 _SCORES: dict[str, pl.DataType] = {
+    "model": pl.String(),
     "target": pl.String(),
     "metric": pl.String(),
     "value": pl.Float64(),
-    "n": pl.Int64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
     "n_sessions": pl.Int64(),
+    "n": pl.Int64(),
     "seconds": pl.Float64(),
+    "note": pl.String(),
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from mnemokit.evaluate.intervals import (
     FEW_SESSIONS,
@@ -71,6 +72,8 @@ class Scored:
         y: Outcomes, where the target is a probability ...
         p: ... with each model's probabilities; adds RMSE over bins and AUC.
         groups: Column name and label of each row, for a table by group.
+        alone: Rows that have no session on record and are sessions of their own.
+        notes: Model to what is to be said against its numbers.
     """
 
     target: str
@@ -82,6 +85,8 @@ class Scored:
     y: Floats | None = None
     p: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     groups: Mapping[str, pl.Series] = field(default_factory=dict[str, pl.Series])
+    alone: NDArray[np.bool_] | None = None
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def probability_losses(y: Floats, p: Floats) -> dict[str, Floats]:
@@ -106,20 +111,54 @@ def tabulate(scored: Scored, *, rng: np.random.Generator | None = None, replicat
     return pl.concat(parts)
 
 
-def note_on(n: int, n_sessions: int) -> str | None:
-    """What is to be said against a number from so few sessions.
+def note_on(n: int, n_sessions: int, alone: int = 0) -> str | None:
+    """What is to be said against a number from so few sessions, or from rows whose session is not known.
+
+    Args:
+        n: Rows.
+        n_sessions: Sessions they are in, a row without session being one of its own.
+        alone: Rows without session.
 
     Example:
         >>> note_on(40, 3)
         '3 sessions: too few for an interval (10 needed)'
+        >>> note_on(40, 40, alone=40)
+        'no sessions on record: rows drawn'
     """
     if n == 0:
         return "nothing to score"
+    few = None
     if n_sessions < MIN_SESSIONS:
-        return f"{n_sessions} session{'' if n_sessions == 1 else 's'}: too few for an interval ({MIN_SESSIONS} needed)"
-    if n_sessions < FEW_SESSIONS:
-        return f"{n_sessions} sessions: the interval is rough"
-    return None
+        few = f"{n_sessions} session{'' if n_sessions == 1 else 's'}: too few for an interval ({MIN_SESSIONS} needed)"
+    elif n_sessions < FEW_SESSIONS:
+        few = f"{n_sessions} sessions: the interval is rough"
+    return joined(few, note_on_rows_drawn(n, alone))
+
+
+def note_on_rows_drawn(n: int, alone: int) -> str | None:
+    """What is to be said of rows without session, which are drawn one by one as if nothing held them together.
+
+    Example:
+        >>> note_on_rows_drawn(40, 1)
+        '1 of 40 rows has no session: drawn by itself'
+    """
+    if alone == 0:
+        return None
+    if alone == n:
+        return "no sessions on record: rows drawn"
+    if alone == 1:
+        return f"1 of {n} rows has no session: drawn by itself"
+    return f"{alone} of {n} rows have no session: drawn one by one"
+
+
+def joined(*notes: str | None) -> str | None:
+    """Several notes as one; null where there is nothing to say.
+
+    Example:
+        >>> joined("3 sessions", None, "rows drawn")
+        '3 sessions; rows drawn'
+    """
+    return "; ".join(note for note in notes if note) or None
 
 
 def interval_of(values: Floats, n_sessions: int, widest: tuple[float, float]) -> tuple[float, float]:
@@ -147,28 +186,41 @@ def _one_group(
     shown: list[tuple[object, ...]] = []
     compared: list[tuple[object, ...]] = []
     every_size = (n, n_sessions)
+    alone = _alone(scored, rows, session, n_sessions)
     for metric, statistics in _statistics(scored, rows, session.astype(np.int64), n_sessions).items():
-        n, n_sessions = _judged(statistics, every_size)
+        n, n_sessions, n_alone = _judged(statistics, every_size, alone)
+        note = note_on(n, n_sessions, n_alone)
         value, drawn = _drawn(statistics, metric, n, n_sessions, every_size[1], rng, replicates)
         for model in statistics:
             about = (scored.target, by, group, model, model in scored.baselines, metric)
             size = (n_sessions, n, scored.seconds.get(model))
+            own = joined(note, scored.notes.get(model) if n else None)
             said = _said(metric, value[model], drawn[model], n, n_sessions, difference=False)
-            shown.append((*about, None, *said[:3], *size, said[3]))
+            shown.append((*about, None, *said[:3], *size, said[3] or own))
             for other in scored.baselines:
                 if other != model and other in statistics:
                     gain = value[model] - value[other]
                     said = _said(metric, gain, drawn[model] - drawn[other], n, n_sessions, difference=True)
-                    compared.append((*about, other, *said[:3], *size, said[3]))
+                    compared.append((*about, other, *said[:3], *size, said[3] or own))
     return pl.DataFrame(shown + compared, schema=RESULT_SCHEMA, orient="row")
 
 
-def _judged(statistics: Mapping[str, Statistic], size: tuple[int, int]) -> tuple[int, int]:
-    """Rows that a metric can judge, and the sessions they are in."""
+def _alone(scored: Scored, rows: Ints | None, session: Ints, n_sessions: int) -> NDArray[np.bool_]:
+    """Which of these sessions are rows without session."""
+    out = np.zeros(n_sessions, dtype=np.bool_)
+    if scored.alone is not None:
+        out[session[scored.alone if rows is None else scored.alone[rows]]] = True
+    return out
+
+
+def _judged(
+    statistics: Mapping[str, Statistic], size: tuple[int, int], alone: NDArray[np.bool_]
+) -> tuple[int, int, int]:
+    """Rows that a metric can judge, the sessions they are in, and how many of those are rows without session."""
     first = next(iter(statistics.values()))
     if not isinstance(first, Ratio):
-        return size
-    return int(first.bottom.sum()), int((first.bottom > 0).sum())
+        return *size, int(alone.sum())
+    return int(first.bottom.sum()), int((first.bottom > 0).sum()), int((alone & (first.bottom > 0)).sum())
 
 
 def _drawn(
@@ -193,12 +245,12 @@ def _drawn(
 def _said(
     metric: str, value: float, sample: Floats, n: int, n_sessions: int, *, difference: bool
 ) -> tuple[float | None, float | None, float | None, str | None]:
-    """Value, low, high and note of one row."""
+    """Value, low and high of one row, and the note where rows have no value."""
     if n and np.isnan(value):
         return None, None, None, "one outcome only"
     widest = widest_range(metric, difference=difference)
     low, high = np.clip(interval_of(sample, n_sessions, widest) if n else widest, *widest).tolist()
-    return _null(value), _null(low), _null(high), note_on(n, n_sessions)
+    return _null(value), _null(low), _null(high), None
 
 
 def _statistics(scored: Scored, rows: Ints | None, session: Ints, n_sessions: int) -> dict[str, dict[str, Statistic]]:

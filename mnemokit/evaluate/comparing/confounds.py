@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 from mnemokit.evaluate.comparing.groups import OUTCOME_KEYS, Groups
+from mnemokit.evaluate.comparing.resampling import REPLICATES, Sums, interval_of_differences
+from mnemokit.evaluate.intervals import SEED
 
 MOST_VALUES = 50
 """An attribute with more values than this is a name, not a property, and is left out."""
@@ -19,23 +21,36 @@ CONFOUNDS_SCHEMA: dict[str, pl.DataType] = {
     "sessions_b": pl.Int64(),
     "share_a": pl.Float64(),
     "share_b": pl.Float64(),
+    "difference": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "n_sessions": pl.Int64(),
     "cramers_v": pl.Float64(),
     "warning": pl.String(),
 }
 
 
-def confounds(groups: Groups, *, ignore: Sequence[str] | None = None) -> pl.DataFrame:
+def confounds(
+    groups: Groups,
+    *,
+    ignore: Sequence[str] | None = None,
+    rng: np.random.Generator | None = None,
+    replicates: int = REPLICATES,
+) -> pl.DataFrame:
     """What else tells the two groups apart?
 
     Args:
         groups: The sessions.
         ignore: Attributes left out; None leaves out those that say how a session went (`groups.OUTCOME_KEYS`).
+        rng: Draws sessions; left out, a generator with the documented seed.
+        replicates: How often.
 
     Returns:
         One row per attribute and value, attributes that differ most first: ``attribute, value, sessions_a, sessions_b,
-        share_a, share_b, cramers_v`` (of the attribute and the group: 0 unrelated, 1 one decides the other) and
-        ``warning`` (only in one group, or spread unevenly; null otherwise). An attribute that is the same everywhere is
-        left out.
+        share_a, share_b, difference`` (share_b less share_a), ``low, high`` (95 %, sessions drawn within each group;
+        -1 to 1 where a group has fewer than `MIN_SESSIONS`), ``n_sessions`` (of both groups), ``cramers_v`` (of the
+        attribute and the group: 0 unrelated, 1 one decides the other) and ``warning`` (only in one group, or spread
+        unevenly; null otherwise). An attribute that is the same everywhere is left out.
     """
     left_out = {groups.by} | (set(ignore) if ignore is not None else {f"meta.{key}" for key in OUTCOME_KEYS})
     wanted = [
@@ -45,21 +60,30 @@ def confounds(groups: Groups, *, ignore: Sequence[str] | None = None) -> pl.Data
         and name not in left_out
         and 1 < groups.sessions[name].n_unique() <= MOST_VALUES
     ]
-    parts = [_attribute(groups, name) for name in wanted]
+    generator = np.random.default_rng(SEED) if rng is None else rng
+    parts = [_attribute(groups, name, generator, replicates) for name in wanted]
     if not parts:
         return pl.DataFrame(schema=CONFOUNDS_SCHEMA)
     return pl.concat(parts).sort("cramers_v", "attribute", "value", descending=[True, False, False], nulls_last=True)
 
 
-def _attribute(groups: Groups, name: str) -> pl.DataFrame:
-    n_a, n_b = (groups.sessions.filter(group=label).height for label in (groups.a, groups.b))
-    rows = (
-        groups.sessions.group_by(pl.col(name).cast(pl.String).alias("value"))
-        .agg(
-            sessions_a=(pl.col("group") == groups.a).sum().cast(pl.Int64),
-            sessions_b=(pl.col("group") == groups.b).sum().cast(pl.Int64),
-        )
-        .with_columns(attribute=pl.lit(name), share_a=pl.col("sessions_a") / n_a, share_b=pl.col("sessions_b") / n_b)
+def _attribute(groups: Groups, name: str, rng: np.random.Generator, replicates: int) -> pl.DataFrame:
+    held = groups.sessions.select("group", value=pl.col(name).cast(pl.String))
+    values = held["value"].unique().sort()
+    sides = [_holding(held.filter(group=label)["value"], values) for label in (groups.a, groups.b)]
+    low, high = interval_of_differences(*sides, rng=rng, replicates=replicates)
+    rows = pl.DataFrame(
+        {
+            "value": values,
+            "sessions_a": sides[0].top.sum(axis=0),
+            "sessions_b": sides[1].top.sum(axis=0),
+            "share_a": sides[0].shares(),
+            "share_b": sides[1].shares(),
+            "low": low,
+            "high": high,
+        }
+    ).with_columns(
+        attribute=pl.lit(name), difference=pl.col("share_b") - pl.col("share_a"), n_sessions=pl.lit(held.height)
     )
     v = cramers_v(rows.select("sessions_a", "sessions_b").to_numpy().astype(np.float64))
     only = pl.when(pl.col("sessions_b") == 0).then(pl.lit(groups.a)).otherwise(pl.lit(groups.b))
@@ -73,6 +97,14 @@ def _attribute(groups: Groups, name: str) -> pl.DataFrame:
     return rows.with_columns(cramers_v=pl.lit(v), warning=warning).select(
         pl.col(column).cast(dtype) for column, dtype in CONFOUNDS_SCHEMA.items()
     )
+
+
+def _holding(held: pl.Series, values: pl.Series) -> Sums:
+    """Which session has which value: a row per session, a column per value."""
+    top = np.zeros((held.len(), values.len()))
+    for column, value in enumerate(values.to_list()):
+        top[:, column] = held.eq_missing(value).to_numpy()
+    return Sums(top, np.ones_like(top))
 
 
 def cramers_v(counts: np.ndarray) -> float:

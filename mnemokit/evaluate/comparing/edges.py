@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from mnemokit.errors import NotEnoughData
+from mnemokit.errors import InvalidInput, NotEnoughData
 from mnemokit.evaluate.comparing.groups import Groups, numbered_turns, sessions_of
 from mnemokit.evaluate.comparing.resampling import (
+    ANY_DIFFERENCE,
     REPLICATES,
     Sums,
     benjamini_hochberg,
     compare_sums,
     evidence,
+    interval_of_draws,
     interval_of_shares,
     ratio,
+    too_few,
 )
 from mnemokit.evaluate.intervals import MIN_SESSIONS, SEED
 from mnemokit.evaluate.metrics import Floats
@@ -27,10 +31,14 @@ from mnemokit.turns.derive import derive_passings
 EDGE = ("src_executor", "dst_executor")
 
 MOST_EDGES = 2000
-"""The most used edges that are compared; the rest could not be told apart anyway, and a note says so."""
+"""How many edges are looked at unless told otherwise, the most used first; a warning says how many are left out."""
 
 SUPPORT = 5
 """Sessions that an edge must occur in, both groups together, for its difference to lead the list."""
+
+
+class EdgesLeftOut(UserWarning):
+    """There are more edges than are looked at; the message says how many were left out, and how to have them too."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +50,19 @@ class EdgeCounts:
         taken: Passings along it.
         left: Passings out of its source.
         sessions: Session numbers.
-        dropped: Edges left out because there were too many.
     """
 
     names: pl.DataFrame
     taken: Floats
     left: Floats
     sessions: pl.Series
-    dropped: int
 
 
 def edges_that_differ(
     groups: Groups,
     *,
     passings: str = "grouped",
+    most: int = MOST_EDGES,
     rng: np.random.Generator | None = None,
     replicates: int = REPLICATES,
 ) -> pl.DataFrame:
@@ -66,48 +73,54 @@ def edges_that_differ(
     Args:
         groups: The sessions.
         passings: Policy that derives passings from turns.
+        most: How many edges to look at, the most used first.
         rng: Draws and shuffles sessions; left out, a generator with the documented seed.
         replicates: Draws, and shuffles.
 
     Returns:
         One row per edge: ``src_executor, dst_executor, uses_a, left_a, share_a, sessions_a, uses_b, left_b, share_b,
         sessions_b, difference`` (b less a), ``low, high`` (95 %, sessions drawn), ``p, q`` (labels shuffled; q is
-        corrected for the number of edges), ``note``. Surest first: by q, then by how far the interval stays from 0.
-        Edges whose source fewer than `SUPPORT` sessions of a group used come last, with a note: 5 of 5 against 0 of 0
-        is no difference.
+        corrected for the number of edges looked at), ``note``. Surest first: by q, then by how far the interval stays
+        from 0. Edges whose source fewer than `MIN_SESSIONS` sessions of a group used, or that fewer than `SUPPORT`
+        sessions took, come last, with a note, an interval from -1 to 1 and no p: 5 of 5 against 0 of 0 is no
+        difference.
 
     Raises:
+        InvalidInput: If ``most`` is below 1.
         NotEnoughData: If no session of either group made a passing.
+
+    Warns:
+        EdgesLeftOut: If there are more edges than ``most``.
     """
-    counts = edge_counts(groups.turns, passings)
+    counts = edge_counts(groups.turns, passings, most)
     group = _group_of(counts, groups)
     in_a, in_b = group == groups.a, group == groups.b
     a = Sums(counts.taken[in_a], counts.left[in_a])
     b = Sums(counts.taken[in_b], counts.left[in_b])
     told = compare_sums(a, b, rng=np.random.default_rng(SEED) if rng is None else rng, replicates=replicates)
+    taken = ((a.top > 0).sum(axis=0) + (b.top > 0).sum(axis=0)).astype(np.float64)
+    support = np.minimum(a.support, b.support)
+    few = (support < MIN_SESSIONS) | (taken < SUPPORT)
+    low, high = np.where(few, ANY_DIFFERENCE[0], told.low), np.where(few, ANY_DIFFERENCE[1], told.high)
     table = counts.names.with_columns(
         *_columns("a", a),
         *_columns("b", b),
         difference=pl.Series(told.difference),
-        low=pl.Series(told.low),
-        high=pl.Series(told.high),
-        p=pl.Series(told.p),
-        q=pl.Series(told.q),
-        evidence=pl.Series(evidence(told.low, told.high)),
+        low=pl.Series(low),
+        high=pl.Series(high),
+        # A shuffle also mixes how often the source was used, and so finds a lone session surprising.
+        p=pl.Series(np.where(few, np.nan, told.p)),
+        q=pl.Series(np.where(few, np.nan, told.q)),
+        evidence=pl.Series(evidence(low, high)),
+        support=_whole(support),
     )
     never = pl.when(pl.col("left_a") == 0).then(pl.lit(groups.a)).otherwise(pl.lit(groups.b))
-    used_a, used_b = (_whole((side.bottom > 0).sum(axis=0)) for side in (a, b))
-    table = table.with_columns(support=pl.min_horizontal(used_a, used_b))
-    small = min(a.n_sessions, b.n_sessions)
-    note = (
-        pl.when((pl.col("left_a") == 0) | (pl.col("left_b") == 0))
-        .then(pl.format("its source never passed anything on in {}: no share to compare", never))
-        .when(pl.col("support") < SUPPORT)
-        .then(pl.format("only {} sessions of one group used its source", "support"))
-        .when(pl.col("sessions_a") + pl.col("sessions_b") < SUPPORT)
-        .then(pl.format("only {} sessions took it", pl.col("sessions_a") + pl.col("sessions_b")))
-        .when(pl.lit(small < MIN_SESSIONS))
-        .then(pl.lit(f"only {small} sessions in one group"))
+    note = pl.coalesce(
+        pl.when((pl.col("left_a") == 0) | (pl.col("left_b") == 0)).then(
+            pl.format("its source never passed anything on in {}: no share to compare", never)
+        ),
+        too_few(pl.col("support"), "of one group used its source"),
+        too_few(pl.col("sessions_a") + pl.col("sessions_b"), "took it", SUPPORT),
     )
     return _surest_first(table.with_columns(note=note).drop("support"))
 
@@ -116,6 +129,7 @@ def before_failure(
     turns: pl.DataFrame,
     *,
     passings: str = "grouped",
+    most: int = MOST_EDGES,
     rng: np.random.Generator | None = None,
     replicates: int = REPLICATES,
 ) -> pl.DataFrame:
@@ -124,21 +138,28 @@ def before_failure(
     Args:
         turns: A frame of turns; only sessions of known outcome in which no step failed are looked at.
         passings: Policy that derives passings.
+        most: How many edges to look at, the most used first.
         rng: Shuffles and draws.
         replicates: How often.
 
     Returns:
         One row per edge: ``src_executor, dst_executor, with_edge, failed_with, rate_with`` (sessions that took it, and
         how many failed), ``without_edge, failed_without, rate_without, difference, low, high, p, q, note``; surest
-        first, by q, then by how far the interval of the difference stays above 0. What precedes failure need not cause
-        it.
+        first, by q, then by how far the interval of the difference (95 %, sessions drawn) stays above 0. Edges that
+        fewer than `MIN_SESSIONS` sessions took, or did not take, come last, with a note and an interval from -1 to 1.
+        What precedes failure need not cause it.
 
     Raises:
+        InvalidInput: If ``most`` is below 1.
         NotEnoughData: If there is no such session, or all of them ended alike.
+
+    Warns:
+        EdgesLeftOut: If there are more edges than ``most``.
     """
     sessions = sessions_of(turns).filter(pl.col("all_ok"), pl.col("outcome").is_not_null(), pl.col("steps") > 0)
     failed_of = dict(sessions.select("session", pl.col("outcome") == "failure").iter_rows())
-    counts = edge_counts(numbered_turns(turns).filter(pl.col("session").is_in(sessions["session"].implode())), passings)
+    looked_at = numbered_turns(turns).filter(pl.col("session").is_in(sessions["session"].implode()))
+    counts = edge_counts(looked_at, passings, most)
     failed = np.array([failed_of[session] for session in counts.sessions.to_list()], dtype=np.float64)
     if failed.size == 0 or failed.min() == failed.max():
         raise NotEnoughData(
@@ -161,13 +182,14 @@ def before_failure(
         high=pl.Series(high),
         p=pl.Series(p),
         q=pl.Series(q),
-        evidence=pl.Series(np.where(np.isnan(low), -np.inf, low)),
+        evidence=pl.Series(low),
     )
-    note = (
-        pl.when((pl.col("with_edge") == 0) | (pl.col("without_edge") == 0))
-        .then(pl.lit("all sessions took it, or none"))
-        .when(pl.col("with_edge") < SUPPORT)
-        .then(pl.format("only {} sessions took it", pl.col("with_edge")))
+    note = pl.coalesce(
+        pl.when((pl.col("with_edge") == 0) | (pl.col("without_edge") == 0)).then(
+            pl.lit("all sessions took it, or none")
+        ),
+        too_few(pl.col("with_edge"), "took it"),
+        too_few(pl.col("without_edge"), "did not take it"),
     )
     return _surest_first(table.with_columns(note=note))
 
@@ -176,6 +198,7 @@ def stuck(
     turns: pl.DataFrame,
     *,
     passings: str = "grouped",
+    most: int = MOST_EDGES,
     params: EdgeParams | None = None,
     rng: np.random.Generator | None = None,
     replicates: int = REPLICATES,
@@ -185,25 +208,32 @@ def stuck(
     Args:
         turns: A frame of turns.
         passings: Policy that derives passings.
+        most: How many edges to look at, the most used first.
         params: The edge rule.
         rng: Draws sessions.
         replicates: How often.
 
     Returns:
         One row per edge, most uses per session first: ``src_executor, dst_executor, uses, sessions, uses_per_session,
-        low, high`` (95 %, of the sessions that took it), ``top_share`` (part of the uses that the session using it most
-        made), ``weight`` (reinforced by every use, no ager), ``weight_once`` (as if each session counted once),
-        ``success_repeating, repeating, success_once, once`` (rate of success and number of the sessions of known
-        outcome that took it three times or more, and less), ``note``.
+        low, high`` (95 %, drawn from the sessions that took it; where these are fewer than `MIN_SESSIONS`, 1 to
+        infinity and a note: a session that took it did so once, and nothing bounds it above), ``top_share`` (part of
+        the uses that the session using it most made), ``weight`` (reinforced by every use, no ager), ``weight_once``
+        (as if each session counted once), ``success_repeating, repeating, success_once, once`` (rate of success and
+        number of the sessions of known outcome that took it three times or more, and less), ``note``.
 
     Raises:
+        InvalidInput: If ``most`` is below 1.
         NotEnoughData: If there is no passing.
+
+    Warns:
+        EdgesLeftOut: If there are more edges than ``most``.
     """
     rows = numbered_turns(turns)
-    counts = edge_counts(rows, passings)
+    counts = edge_counts(rows, passings, most)
     took = counts.taken > 0
     sums = Sums(counts.taken, took.astype(np.float64))
-    low, high = interval_of_shares(sums, rng=np.random.default_rng(SEED) if rng is None else rng, replicates=replicates)
+    generator = np.random.default_rng(SEED) if rng is None else rng
+    low, high = interval_of_shares(sums, (1.0, float("inf")), rng=generator, replicates=replicates)
     outcome = dict(sessions_of(turns).select("session", "outcome").iter_rows())
     good = np.array([{"success": 1.0, "failure": 0.0}.get(outcome[s] or "", np.nan) for s in counts.sessions.to_list()])
     known = ~np.isnan(good)
@@ -228,22 +258,27 @@ def stuck(
     single = _weights(first, params).rename({"weight": "weight_once"})
     order = ["src_executor", "dst_executor", "uses", "sessions", "uses_per_session", "low", "high", "top_share"]
     rest = ["weight", "weight_once", "success_repeating", "repeating", "success_once", "once", "note"]
-    note = pl.when(pl.col("sessions") < SUPPORT).then(pl.format("only {} sessions took it", pl.col("sessions")))
     return (
         table.join(every, on=EDGE, how="left")
         .join(single, on=EDGE, how="left")
-        .with_columns(note=note)
+        .with_columns(note=too_few(pl.col("sessions"), "took it"))
         .sort("uses_per_session", "uses", *EDGE, descending=[True, True, False, False])
         .select(*order, *rest)
     )
 
 
-def edge_counts(turns: pl.DataFrame, passings: str) -> EdgeCounts:
-    """Count each session's passings along each edge, versions aside.
+def edge_counts(turns: pl.DataFrame, passings: str, most: int = MOST_EDGES) -> EdgeCounts:
+    """Count each session's passings along each of the ``most`` most used edges, versions aside.
 
     Raises:
-        NotEnoughData: If there is none.
+        InvalidInput: If ``most`` is below 1.
+        NotEnoughData: If there is no passing.
+
+    Warns:
+        EdgesLeftOut: If there are more edges than ``most``.
     """
+    if most < 1:
+        raise InvalidInput(f"most={most}: at least one edge must be looked at; nothing was counted")
     sessions = turns.select("source", "session_id", "session").unique()
     derived = _named(derive_passings(turns.drop("session", "group", strict=False), passings)).join(
         sessions, on=["source", "session_id"], how="left"
@@ -251,7 +286,15 @@ def edge_counts(turns: pl.DataFrame, passings: str) -> EdgeCounts:
     if derived.is_empty():
         raise NotEnoughData("these sessions made no passing: there is no edge to look at")
     every = derived.group_by(EDGE).agg(n=pl.len()).sort("n", *EDGE, descending=[True, False, False])
-    names = every.head(MOST_EDGES).select(EDGE).sort(EDGE)
+    if every.height > most:
+        # Frames up from here: the question, the method of Comparison, and who called it.
+        warnings.warn(
+            f"{every.height:,} edges: the {most:,} most used are looked at, {every.height - most:,} with at most "
+            f"{every['n'][most]} passings each are left out; most={every.height} takes them all",
+            EdgesLeftOut,
+            stacklevel=4,
+        )
+    names = every.head(most).select(EDGE).sort(EDGE)
     known = sessions.select("session").unique().sort("session")["session"]
     place = pl.DataFrame({"session": known, "row": np.arange(known.len())})
     edge = names.with_columns(column=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -268,7 +311,7 @@ def edge_counts(turns: pl.DataFrame, passings: str) -> EdgeCounts:
     by_source = np.zeros((known.len(), source.height))
     by_source[out["row"].to_numpy(), out["place"].to_numpy()] = out["n"].to_numpy()
     of_edge = names.join(source, on="src_executor", how="left", maintain_order="left")["place"].to_numpy()
-    return EdgeCounts(names, taken, by_source[:, of_edge], known, every.height - names.height)
+    return EdgeCounts(names, taken, by_source[:, of_edge], known)
 
 
 def _rates(
@@ -282,17 +325,13 @@ def _rates(
     drawn = ratio(counts @ with_edge.top, counts @ with_edge.bottom) - ratio(
         counts @ without.top, counts @ without.bottom
     )
-    low, high = np.full(took.shape[1], np.nan), np.full(took.shape[1], np.nan)
-    usable = (~np.isnan(drawn)).mean(axis=0) >= 0.5
-    if usable.any():
-        low[usable], high[usable] = np.nanquantile(drawn[:, usable], [0.025, 0.975], axis=0)
+    low, high = interval_of_draws(drawn, np.minimum(with_edge.support, without.support), ANY_DIFFERENCE)
     shuffled = rng.permuted(np.tile(failed, (replicates, 1)), axis=1)
     chance = ratio(shuffled @ took, np.tile(took.sum(axis=0), (replicates, 1))) - ratio(
         shuffled @ (1 - took), np.tile((1 - took).sum(axis=0), (replicates, 1))
     )
     p = (1.0 + (np.abs(chance) >= np.abs(difference) - 1e-12).sum(axis=0)) / (1.0 + replicates)
     p = np.where(np.isnan(difference), np.nan, p)
-
     return difference, low, high, p, benjamini_hochberg(p)
 
 

@@ -34,8 +34,34 @@ class Groups:
     b: str
 
 
+@dataclass(frozen=True)
+class OneGroup:
+    """A log whose sessions are all alike in what they were to be told apart by.
+
+    Attributes:
+        turns: Canonical turns of its sessions: of those with the one value, or of all where none has a value.
+        why: Why there are not two groups, in one line.
+    """
+
+    turns: pl.DataFrame
+    why: str
+
+
 def two_groups(turns: pl.DataFrame, by: str, groups: Sequence[str] | None = None) -> Groups:
-    """Put the sessions of a log in two groups.
+    """Put the sessions of a log in two groups; arguments as `split_sessions`.
+
+    Raises:
+        InvalidInput: If there is no such column, or not exactly two groups are named.
+        NotEnoughData: If there are not two groups, or one of them has no session.
+    """
+    split = split_sessions(turns, by, groups)
+    if isinstance(split, OneGroup):
+        raise NotEnoughData(split.why)
+    return split
+
+
+def split_sessions(turns: pl.DataFrame, by: str, groups: Sequence[str] | None = None) -> Groups | OneGroup:
+    """Put the sessions of a log in two groups, or in one where there are not two.
 
     Args:
         turns: A frame of turns.
@@ -45,13 +71,24 @@ def two_groups(turns: pl.DataFrame, by: str, groups: Sequence[str] | None = None
 
     Raises:
         InvalidInput: If there is no such column, or not exactly two groups are named.
-        NotEnoughData: If one of the groups has no session.
+        NotEnoughData: If a group that was named has no session, or the log has none at all.
     """
     sessions = sessions_of(turns)
     if by not in sessions.columns:
         raise InvalidInput(f"sessions cannot be grouped by {by!r}; there are {', '.join(_grouping(sessions))}")
     labelled = sessions.with_columns(group=pl.col(by).cast(pl.String))
-    a, b = _two(labelled, by, groups)
+    found = _largest(labelled) if groups is None else _named(groups)
+    if len(found) < 2:
+        why = (
+            f"{by} has {len(found)} value{'' if len(found) == 1 else 's'} among {sessions.height} sessions; "
+            "two are needed to compare"
+        )
+        if sessions.is_empty():
+            raise NotEnoughData(why)
+        alone = labelled.filter(pl.col("group").is_in(found)) if found else labelled
+        rows = numbered_turns(turns).join(alone.select("session"), on="session", how="semi", maintain_order="left")
+        return OneGroup(rows.drop("session"), why)
+    a, b = found
     kept = labelled.filter(pl.col("group").is_in([a, b]))
     for name in (a, b):
         if kept.filter(group=name).is_empty():
@@ -106,26 +143,23 @@ def meta_keys(turns: pl.DataFrame) -> list[str]:
     return found.to_list()
 
 
-def _two(sessions: pl.DataFrame, by: str, groups: Sequence[str] | None) -> tuple[str, str]:
-    if groups is not None:
-        if len(groups) != 2 or groups[0] == groups[1]:
-            raise InvalidInput(f"name two different groups, not {list(groups)}; nothing was compared")
-        return str(groups[0]), str(groups[1])
-    sizes = (
+def _named(groups: Sequence[str]) -> list[str]:
+    if len(groups) != 2 or groups[0] == groups[1]:
+        raise InvalidInput(f"name two different groups, not {list(groups)}; nothing was compared")
+    return [str(name) for name in groups]
+
+
+def _largest(sessions: pl.DataFrame) -> list[str]:
+    """The two groups with most sessions, in order of time; fewer if there are not two."""
+    return (
         sessions.drop_nulls("group")
         .group_by("group")
         .agg(n=pl.len(), ts=pl.col("ts").min())
         .sort("n", "group", descending=[True, False])
         .head(2)
-        .sort("ts", "group", nulls_last=True)
+        .sort("ts", "group", nulls_last=True)["group"]
+        .to_list()
     )
-    if sizes.height < 2:
-        raise NotEnoughData(
-            f"{by} has {sizes.height} value{'' if sizes.height == 1 else 's'} among {sessions.height} sessions; "
-            "two are needed to compare"
-        )
-    first, second = sizes["group"].to_list()
-    return str(first), str(second)
 
 
 def _grouping(sessions: pl.DataFrame) -> list[str]:

@@ -9,7 +9,8 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput
 from mnemokit.evaluate.comparing.groups import Groups
-from mnemokit.evaluate.intervals import MIN_SESSIONS, SEED, Ratio, draws, percentiles
+from mnemokit.evaluate.comparing.resampling import ANY_DIFFERENCE, interval_of_draws
+from mnemokit.evaluate.intervals import SEED, Ratio, draws
 from mnemokit.evaluate.table import note_on
 
 
@@ -74,8 +75,8 @@ def partings(pairs: pl.DataFrame, *, rng: np.random.Generator | None = None, rep
 
     Returns:
         One row per (after, then_a, then_b), most pairs first, and one over all pairs (all three null, ``all`` true):
-        ``all, after, then_a, then_b, n, success_a, success_b, gain, low, high`` (95 %, pairs drawn), ``note``. Pairs of
-        unknown outcome are left out.
+        ``all, after, then_a, then_b, n`` (pairs), ``n_sessions`` (two a pair), ``success_a, success_b, gain, low,
+        high`` (95 %, pairs drawn), ``note``. Pairs of unknown outcome are left out.
     """
     known = pairs.drop_nulls("gain")
     generator = np.random.default_rng(SEED) if rng is None else rng
@@ -93,6 +94,7 @@ _PARTINGS: dict[str, pl.DataType] = {
     "then_a": pl.String(),
     "then_b": pl.String(),
     "n": pl.Int64(),
+    "n_sessions": pl.Int64(),
     "success_a": pl.Float64(),
     "success_b": pl.Float64(),
     "gain": pl.Float64(),
@@ -107,15 +109,17 @@ def _summed(
 ) -> tuple[object, ...]:
     gain = part["gain"].cast(pl.Float64).to_numpy()
     n = gain.size
-    low, high = -1.0, 1.0
-    if n >= MIN_SESSIONS:
-        low, high = percentiles(draws([Ratio(gain, np.ones(n))], n, replicates, rng)[0])
+    low, high = ANY_DIFFERENCE
+    if n:
+        drawn = draws([Ratio(gain, np.ones(n))], n, replicates, rng).T
+        low, high = (float(side[0]) for side in interval_of_draws(drawn, np.array([float(n)]), ANY_DIFFERENCE))
     note = note_on(n, n)
     said = None if note is None else note.replace("sessions", "pairs").replace("session", "pair")
     return (
         key is None,
         *(key if key is not None else (None, None, None)),
         n,
+        2 * n,
         part["success_a"].mean(),
         part["success_b"].mean(),
         part["gain"].mean(),
