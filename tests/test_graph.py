@@ -16,7 +16,7 @@ from mnemokit.reasonlets import graph
 from tests.oracles import graphs as oracle
 
 NAMES = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=6)
-NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-(2.0**53), 2.0**53, exclude_min=True, exclude_max=True)
 SCALARS = st.none() | st.booleans() | NUMBERS | NAMES
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3))
 
@@ -95,7 +95,7 @@ def test_parallel_edges_count():
     edge = {"src": "a", "dst": "a"}
     one, two = ({"nodes": [{"id": "a"}], "edges": [edge] * n} for n in (1, 2))
     assert graph.canonical(one) != graph.canonical(two)
-    assert graph.diff(one, two).rows() == [("edge", "added", "a -> a", None, '{"dst":"a","src":"a"}')]
+    assert graph.diff(one, two).rows() == [("edge", "added", "a -> a", None, '{"dst":"a","src":"a"}', None)]
 
 
 def test_self_loops_and_empty_graphs_are_graphs():
@@ -147,6 +147,9 @@ def test_names_sort_as_rfc_8785_says_beyond_the_basic_plane():
         (float("-inf"), "is -inf, and JSON has no such number"),
         (2**53, "JSON carries integers only below 2^53"),
         (-(2**53), "JSON carries integers only below 2^53"),
+        (2.0**53, "JSON carries integers only below 2^53"),
+        (-(2.0**60), "JSON carries integers only below 2^53"),
+        (1e300, "JSON carries integers only below 2^53"),
         ("\ud800", "holds a lone surrogate"),
         (b"bytes", "is of type bytes, which JSON does not know"),
         ({1: "x"}, "has the name 1, and JSON names are texts"),
@@ -172,6 +175,29 @@ def test_what_json_cannot_carry_is_refused_with_its_place(bad, why, deep):
 def test_the_largest_integers_are_carried():
     one = {"properties": {"x": 2**53 - 1, "y": -(2**53) + 1}}
     assert graph.from_text(graph.canonical(one).text)["properties"] == {"x": 2**53 - 1, "y": -(2**53) + 1}
+
+
+def test_whatever_is_kept_is_taken_again_from_its_own_text():
+    for value in (
+        2.0**53 - 1,
+        -(2.0**53) + 1,
+        0.1 + 0.2,
+        1e-300,
+        5e-324,
+        4503599627370497.5,
+        "9007199254740992",
+        "1e+21",
+    ):
+        content = graph.canonical({"nodes": [{"id": "a", "p": value, "q": [value]}]})
+        assert graph.canonical(content.text) == content
+    with pytest.raises(InvalidInput, match=r"node 'a': property p is 1\.152921504606847e\+18, and JSON"):
+        graph.canonical({"nodes": [{"id": "a", "p": 2.0**60}]})
+
+
+def test_what_an_older_version_kept_of_large_numbers_can_still_be_read_and_compared():
+    old = graph.from_text('{"edges":[],"nodes":[{"id":"a","p":1152921504606847000}],"properties":{}}')
+    assert old["nodes"] == [{"id": "a", "p": 2.0**60}]
+    assert graph.diff(old, {"nodes": [{"id": "a", "p": 1}]})["before"].to_list() == ["1152921504606847000"]
 
 
 def test_a_lone_surrogate_in_an_id_or_a_name_is_refused():
@@ -223,17 +249,56 @@ def test_a_difference_names_nodes_edges_and_properties_added_removed_and_changed
         "edges": [{"src": "a", "dst": "c"}],
         "properties": {"kept": 1.0, "new": 2, "moved": 4},
     }
-    assert graph.diff(before, after).select("part", "change", "key").rows() == [
-        ("node", "changed", "a"),
-        ("node", "removed", "b"),
-        ("node", "added", "c"),
-        ("edge", "removed", "a -> b"),
-        ("edge", "added", "a -> c"),
-        ("property", "changed", "moved"),
-        ("property", "added", "new"),
-        ("property", "removed", "old"),
+    assert graph.diff(before, after).select("part", "change", "key", "property").rows() == [
+        ("node", "removed", "b", None),
+        ("node", "added", "c", None),
+        ("node property", "changed", "a", "tool"),
+        ("edge", "removed", "a -> b", None),
+        ("edge", "added", "a -> c", None),
+        ("property", "changed", "moved", "moved"),
+        ("property", "added", "new", "new"),
+        ("property", "removed", "old", "old"),
     ]
     assert graph.diff({}, {}).schema == pl.Schema(graph.DIFF_SCHEMA)
+
+
+def test_each_property_of_a_node_that_was_added_removed_or_changed_has_its_own_row():
+    before = {"nodes": [{"id": "a", "kept": 1, "old": "x", "moved": [1]}]}
+    after = {"nodes": [{"id": "a", "kept": 1.0, "new": None, "moved": [2]}]}
+    assert graph.diff(before, after).rows() == [
+        ("node property", "changed", "a", "[1]", "[2]", "moved"),
+        ("node property", "added", "a", None, "null", "new"),
+        ("node property", "removed", "a", '"x"', None, "old"),
+    ]
+
+
+def test_nodes_are_matched_by_the_content_of_their_ids_not_by_how_they_look():
+    assert graph.diff({"nodes": [{"id": 1}]}, {"nodes": [{"id": "1"}]}).rows() == [
+        ("node", "added", "1", None, '{"id":"1"}', None),
+        ("node", "removed", "1", '{"id":1}', None, None),
+    ]
+    assert graph.diff({"nodes": [{"id": 1, "p": 2}]}, {"nodes": [{"id": 1.0, "p": 2.0}]}).is_empty()
+
+
+def test_edges_are_matched_by_the_content_of_their_ends_not_by_how_they_look():
+    nodes = [{"id": name} for name in ("a", "a -> b", "b -> c", "c")]
+    one = {"nodes": nodes, "edges": [{"src": "a -> b", "dst": "c"}]}
+    two = {"nodes": nodes, "edges": [{"src": "a", "dst": "b -> c"}]}
+    assert sorted(graph.diff(one, two)["change"]) == ["added", "removed"]
+
+
+def test_a_difference_of_what_json_cannot_carry_is_refused_with_its_place():
+    for value, why in ((float("nan"), "is nan"), ("\ud800", "lone surrogate"), (2**53, "below 2^53")):
+        with pytest.raises(InvalidInput, match=rf"node 'a': property p .*{re.escape(why)}"):
+            graph.diff({}, {"nodes": [{"id": "a", "p": value}]})
+
+
+def test_an_edge_with_the_same_ends_and_other_properties_is_changed():
+    nodes = [{"id": "a"}]
+    one, two = ({"nodes": nodes, "edges": [{"src": "a", "dst": "a", "n": n}, {"src": "a", "dst": "a"}]} for n in (1, 2))
+    assert graph.diff(one, two).rows() == [
+        ("edge", "changed", "a -> a", '{"dst":"a","n":1,"src":"a"}', '{"dst":"a","n":2,"src":"a"}', None)
+    ]
 
 
 @settings(max_examples=60, deadline=None)

@@ -204,6 +204,8 @@ def test_two_captures_of_the_same_parent_at_once_are_siblings_with_different_num
         ({"at": datetime(2025, 3, 1)}, "has no time zone"),  # noqa: DTZ001 - a naive instant is what is tested
         ({"graph": {"nodes": [{"id": "a", "x": float("nan")}]}}, "node 'a': property x is nan"),
         ({"key": ""}, "key must be a text that is not empty"),
+        ({"parent_id": 3}, "parent_id must be a text, not int"),
+        ({"recall_id": 3}, "recall_id must be a text, not int"),
     ],
 )
 def test_values_that_cannot_be_kept_are_refused_and_nothing_is_written(mem, change, why):
@@ -227,6 +229,71 @@ def test_a_run_of_an_unknown_reasonlet_and_feedback_on_an_unknown_run_are_not_fo
         mem.reasonlets.feedback("run_x", "success")
     with pytest.raises(NotFound, match="there is no reasonlet 'rl_x'"):
         mem.reasonlets.get("rl_x")
+
+
+def test_ids_of_another_type_are_refused_with_a_clear_line(mem):
+    r = mem.reasonlets
+    for call in (
+        lambda: r.get(3),
+        lambda: r.get(None),
+        lambda: r.get("\ud800"),
+        lambda: r.lineage(3),
+        lambda: r.explain(3),
+        lambda: r.diff(3),
+        lambda: r.record_run(3, "success"),
+        lambda: r.feedback(3, "success"),
+    ):
+        with pytest.raises(InvalidInput, match=r"^(reasonlet_id|run_id) (must be a text|holds a lone surrogate)"):
+            call()
+    made = r.capture(scope="s", question="q", graph=plan("a"))
+    with pytest.raises(InvalidInput, match="other_id must be a text, not int"):
+        r.diff(made.reasonlet_id, 3)
+    with pytest.raises(InvalidInput, match="recall_id must be a text, not int"):
+        r.record_run(made.reasonlet_id, "success", recall_id=3)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"limit": None}, "limit must be a whole number, not None"),
+        ({"limit": "3"}, "limit must be a whole number, not '3'"),
+        ({"limit": 2.5}, "limit must be a whole number, not 2.5"),
+        ({"limit": 0}, "limit must be at least 1"),
+        ({"weight": "1"}, "weight must be a number, not '1'"),
+        ({"min_similarity": "0.5"}, "min_similarity must be a number, not '0.5'"),
+    ],
+)
+def test_settings_of_a_recall_that_are_no_numbers_are_refused(mem, change, why):
+    mem.reasonlets.capture(scope="s", question="q", graph=plan("a"))
+    with pytest.raises(InvalidInput, match=why):
+        mem.reasonlets.recall("q", scope="s", **change)
+    assert mem.frame("recalls").is_empty()
+
+
+def test_settings_of_a_ranking_that_are_no_numbers_are_refused(mem):
+    made = mem.reasonlets.capture(scope="s", question="q", graph=plan("a"))
+    for call in (lambda: mem.reasonlets.rank(k="2"), lambda: mem.reasonlets.explain(made.reasonlet_id, k="2")):
+        with pytest.raises(InvalidInput, match="k must be a number, not '2'"):
+            call()
+    with pytest.raises(InvalidInput, match="scope must be a text, not int"):
+        mem.reasonlets.rank(scope=3)
+
+
+def test_a_recall_of_another_scope_is_not_found_and_nothing_is_written(mem):
+    here = mem.reasonlets.capture(scope="s", question="q", graph=plan("a")).reasonlet_id
+    mem.reasonlets.capture(scope="elsewhere", question="q", graph=plan("a"))
+    recall_id = mem.reasonlets.recall("q", scope="elsewhere")["recall_id"][0]
+    before = everything(mem)
+    why = f"there is no recall '{recall_id}' of scope 's'; nothing was written"
+    with pytest.raises(NotFound, match=why):
+        mem.reasonlets.capture(scope="s", question="q", graph=plan("a"), recall_id=recall_id)
+    with pytest.raises(NotFound, match=why):
+        mem.reasonlets.record_run(here, "success", recall_id=recall_id)
+    batch = pl.DataFrame({"scope": ["elsewhere", "s"], "graph": ["{}", "{}"], "recall_id": [recall_id, recall_id]})
+    with pytest.raises(NotFound, match=f"capture 1: {why}"):
+        mem.reasonlets.capture_many(batch)
+    assert same(before, everything(mem))
+    assert mem.reasonlets.capture_many(batch.head(1))["kind"].to_list() == ["new_reasonlet"]
 
 
 # Batches ------------------------------------------------------------------------------------------------------------
@@ -334,7 +401,31 @@ def test_a_batch_takes_structs_and_leaves_their_null_fields_out(mem):
         ({"scope": ["s"], "graph": ["{}"], "outcome": ["good"]}, InvalidInput, "capture 0 has the outcome 'good'"),
         ({"scope": ["s"], "graph": ['{"nodes":[{}]}']}, InvalidInput, r"capture 0: nodes\[0\] has no id"),
         ({"scope": ["s"], "graph": ["{}"], "questoin": ["q"]}, InvalidInput, "have no column questoin"),
-        ({"scope": ["s"], "graph": ["{}"], "parent_id": ["rl_x"]}, NotFound, "there is no reasonlet 'rl_x'"),
+        (
+            {"scope": ["s", "s"], "graph": ["{}", "{}"], "parent_id": [None, "rl_x"]},
+            NotFound,
+            "capture 1: there is no reasonlet 'rl_x' in scope 's' to be the parent; nothing was written",
+        ),
+        (
+            {"scope": ["s", "s"], "graph": ["{}", "{}"], "recall_id": [None, "rc_x"]},
+            NotFound,
+            "capture 1: there is no recall 'rc_x' of scope 's'; nothing was written",
+        ),
+        ({"scope": ["s"], "graph": ["{}"], "subject": [""]}, InvalidInput, "capture 0 has an empty subject"),
+        ({"scope": ["s", "s"], "graph": ["{}", "{}"], "key": ["k", ""]}, InvalidInput, "capture 1 has an empty key"),
+        ({"scope": ["s"], "graph": ["{}"], "key": [7]}, InvalidInput, "the column key is Int64, not String"),
+        ({"scope": [7], "graph": ["{}"]}, InvalidInput, "the column scope is Int64, not String"),
+        ({"scope": ["s"], "graph": ["{}"], "ts": [T0]}, InvalidInput, "the column ts is String, not Datetime"),
+        (
+            {"scope": ["s"], "graph": ["{}"], "ts": [datetime(2025, 3, 1)]},  # noqa: DTZ001 - naive is what is tested
+            InvalidInput,
+            "the column ts has no time zone",
+        ),
+        (
+            {"scope": ["s", "s"], "graph": ["{}", "{}"], "provenance": [{"x": 1.0}, {"x": float("nan")}]},
+            InvalidInput,
+            "capture 1: provenance: property x is nan",
+        ),
     ],
 )
 def test_a_batch_with_one_bad_row_writes_nothing(mem, columns, error, why):
@@ -348,3 +439,51 @@ def test_an_empty_batch_gives_no_rows_of_the_same_columns(mem):
     empty = mem.reasonlets.capture_many(pl.DataFrame(schema={"scope": pl.String, "graph": pl.String}))
     assert empty.is_empty()
     assert empty.schema == full.schema
+
+
+@pytest.mark.parametrize(
+    ("captures", "why"),
+    [
+        ([{"scope": "s", "graph": "{}"}], "captures must be a Polars DataFrame, not list"),
+        (pl.LazyFrame({"scope": ["s"], "graph": ["{}"]}), "captures must be a Polars DataFrame, not LazyFrame; .*coll"),
+        (None, "captures must be a Polars DataFrame, not NoneType"),
+    ],
+)
+def test_a_batch_that_is_no_frame_is_refused(mem, captures, why):
+    with pytest.raises(InvalidInput, match=why):
+        mem.reasonlets.capture_many(captures)
+
+
+def test_provenance_of_a_batch_is_kept_as_in_a_single_call(mem):
+    given_now = [{"b": 1.0, "a": "y"}, None, {"a": "é", "c": [{"d": True}]}]
+    fields = pl.Struct({"b": pl.Float64, "a": pl.String, "c": pl.List(pl.Struct({"d": pl.Boolean}))})
+    structs = pl.Series(given_now, dtype=fields)
+    mem.reasonlets.capture_many(pl.DataFrame({"scope": ["s"] * 3, "graph": ["{}"] * 3, "provenance": structs}))
+    mem.reasonlets.capture_many(pl.DataFrame({"scope": ["s"], "graph": ["{}"], "provenance": ["by hand"]}))
+    mem.reasonlets.capture_many(pl.DataFrame({"scope": ["s"], "graph": ["{}"], "provenance": [[1, 2]]}))
+    kept = mem.frame("reasonlets")["provenance"].to_list()
+    assert kept == ['{"a":"y","b":1}', None, '{"a":"é","c":[{"d":true}]}', "by hand", "[1,2]"]
+    for value in (given_now[0], given_now[2], [1, 2]):
+        mem.reasonlets.capture(scope="s", question=None, graph={}, provenance=value)
+    assert mem.frame("reasonlets")["provenance"].to_list()[5:] == [kept[0], kept[2], kept[4]]
+
+
+def test_a_batch_takes_instants_of_any_zone_and_texts_of_few_values(mem):
+    moment = datetime(2025, 3, 1, 12, tzinfo=UTC)
+    batch = pl.DataFrame({"scope": ["s"], "graph": ["{}"], "outcome": ["success"], "ts": [moment]}).with_columns(
+        pl.col("scope", "outcome").cast(pl.Categorical), pl.col("ts").dt.convert_time_zone("Asia/Tokyo")
+    )
+    mem.reasonlets.capture_many(batch)
+    assert mem.frame("runs").select("outcome", "ts_run").rows() == [("success", moment)]
+
+
+def test_a_batch_with_an_instant_that_no_calendar_has_is_refused(mem):
+    batch = pl.DataFrame({"scope": ["s", "s"], "graph": ["{}", "{}"], "ts": [0, 2**62]})
+    with pytest.raises(InvalidInput, match="capture 1 has a ts that is not of the years 1 to 9999"):
+        mem.reasonlets.capture_many(batch.cast({"ts": pl.Datetime("us", "UTC")}))
+
+
+def test_a_known_key_of_a_batch_is_answered_before_its_recall_is_looked_for(mem):
+    mem.reasonlets.capture(scope="s", question="q", graph={}, key="k")
+    batch = pl.DataFrame({"scope": ["s"], "graph": ["{}"], "key": ["k"], "recall_id": ["rc_gone"]})
+    assert mem.reasonlets.capture_many(batch)["written"].to_list() == [False]

@@ -223,7 +223,24 @@ def test_erasing_a_scope_takes_everything_of_the_scope(mem, shared):
     assert mem.frame("turns").select("user_id", "question", "scope").rows() == [(None, None, None)] * 2
     assert holding(mem, "shop", "bicycle") == [
         place for place in holding(mem, "shop", "bicycle") if place[0] == "rejects"
-    ], "rejects carry no scope"
+    ], "rejects carry no scope, only their source, which is the log"
+
+
+def test_erasing_a_scope_blanks_the_excerpts_of_rejects_whose_source_is_the_scope(mem, shared):
+    def other(con):
+        con.execute(
+            "INSERT INTO rejects BY NAME SELECT 'shop' AS source, 'no step' AS reason, 'a bicycle' AS excerpt, "
+            "TIMESTAMPTZ '2025-03-01 00:00:00+00' AS ts_read"
+        )
+
+    mem._store.write(other)
+    assert mem.reasonlets.erase_scope("log").rejects == 2
+    rejects = mem.sql("SELECT source, excerpt, user_id FROM rejects ORDER BY source").rows()
+    assert rejects == [("log", None, None), ("log", None, None), ("shop", "a bicycle", None)]
+    assert mem.reasonlets.erase_scope("log").total == 0
+    assert mem.reasonlets.erase_scope("shop").rejects == 1
+    assert mem.frame("rejects")["reason"].len() == 3
+    assert holding(mem, "bicycle") == []
 
 
 @pytest.mark.parametrize("call", ["erase_scope", "erase_subject"])

@@ -93,6 +93,67 @@ def test_a_version_whose_parent_was_captured_later_by_the_clock_stands_alone_unt
     assert after == {root: "neutral", child: "parent"}
 
 
+@pytest.fixture
+def tangled():
+    """Lineages whose versions came in any order of the clock; the memory, id -> (parent_id, hour), and id -> label."""
+    rng = random.Random(7)
+    with mk.open() as mem:
+        made, labels = {}, {}
+        for number in range(40):
+            parent = None if number < 3 else rng.choice(list(made))
+            moment = rng.randrange(30)
+            receipt = mem.reasonlets.capture(
+                scope="s", question="q", graph=one(str(number)), parent_id=parent, at=hour(moment)
+            )
+            made[receipt.reasonlet_id] = (parent, moment)
+            labels[receipt.reasonlet_id] = receipt.version
+        yield mem, made, labels
+
+
+@pytest.mark.parametrize("n", [0, 3, 8, 15, 22, 29])
+def test_reads_as_of_a_time_name_no_parent_and_no_root_that_came_later(tangled, n):
+    mem, made, labels = tangled
+    seen = {name: parent for name, (parent, moment) in made.items() if moment <= n}
+    parents = {name: parent if parent in seen else None for name, parent in seen.items()}
+    places, relatives = oracle.places(parents), oracle.relatives(parents)
+    for frame in (mem.reasonlets.forest(at=hour(n)), mem.frame("reasonlets", at=hour(n))):
+        rows = {row["reasonlet_id"]: row for row in frame.iter_rows(named=True)}
+        assert {name: (row["root_id"], row["depth"]) for name, row in rows.items()} == {
+            name: place[:2] for name, place in places.items()
+        }
+        assert {name: row["parent_id"] for name, row in rows.items()} == parents
+    ranked = mem.reasonlets.rank(at=hour(n))
+    assert dict(ranked.select("reasonlet_id", "parent_id").iter_rows()) == parents
+    tables = [mem.frame(name) for name in ("reasonlets", "runs", "feedback")]
+    assert mk.rank(*tables, at=hour(n)).equals(ranked)
+    recalled = mem.reasonlets.recall("q", scope="s", limit=100, at=hour(n), log=False)
+    assert dict(recalled.select("reasonlet_id", "parent_id").iter_rows()) == parents
+    for name, parent in parents.items():
+        assert mem.reasonlets.explain(name, at=hour(n)).numbers["parent_id"] == parent
+        row = mem.reasonlets.lineage(name, at=hour(n)).row(by_predicate=pl.col("reasonlet_id") == name, named=True)
+        assert (row["root_id"], row["depth"], row["path"], row["parent_id"]) == (*places[name], parent)
+        assert (row["siblings"], row["children"], row["descendants"]) == relatives[name]
+        numbers = [int(labels[other][2:]) for other in parents if places[other][0] == places[name][0]]
+        assert row["high_water"] == max(numbers)
+
+
+def test_reads_as_it_stands_and_late_enough_give_the_same_lineages(tangled):
+    mem, _, _ = tangled
+    assert mem.reasonlets.forest(at=hour(99)).sort("reasonlet_id").equals(mem.reasonlets.forest().sort("reasonlet_id"))
+    assert mem.frame("reasonlets", at=hour(99)).equals(mem.frame("reasonlets"))
+    assert mem.reasonlets.rank(at=hour(99)).equals(mem.reasonlets.rank())
+    for name in mem.reasonlets.forest()["root_id"].unique():
+        assert mem.reasonlets.lineage(name, at=hour(99)).equals(mem.reasonlets.lineage(name))
+
+
+def test_the_high_water_mark_as_it_stands_counts_pruned_labels_too(mem):
+    root = mem.reasonlets.capture("s", "q", one("a"), at=hour(0)).reasonlet_id
+    mem.reasonlets.capture("s", "q", one("b"), parent_id=root, subject="ada", at=hour(1))
+    mem.reasonlets.erase_subject("ada")
+    assert mem.reasonlets.lineage(root)["high_water"].to_list() == [1]
+    assert mem.reasonlets.lineage(root, at=hour(0))["high_water"].to_list() == [0]
+
+
 def test_an_unknown_reasonlet_has_no_lineage(mem):
     for call in (mem.reasonlets.lineage, mem.reasonlets.explain, mem.reasonlets.diff):
         with pytest.raises(NotFound, match="there is no reasonlet 'rl_x'"):
@@ -105,11 +166,14 @@ def test_a_version_shows_what_it_changed(mem):
         scope="s", question="q", graph={"nodes": [{"id": "a", "retries": 2}, {"id": "b"}]}, parent_id=root
     ).reasonlet_id
     assert mem.reasonlets.diff(child).rows() == [
-        ("node", "changed", "a", '{"id":"a"}', '{"id":"a","retries":2}'),
-        ("node", "added", "b", None, '{"id":"b"}'),
+        ("node", "added", "b", None, '{"id":"b"}', None),
+        ("node property", "added", "a", None, "2", "retries"),
     ]
     assert mem.reasonlets.diff(root)["change"].to_list() == ["added"]
-    assert mem.reasonlets.diff(root, child)["change"].to_list() == ["changed", "removed"]
+    assert mem.reasonlets.diff(root, child).select("part", "change").rows() == [
+        ("node", "removed"),
+        ("node property", "removed"),
+    ]
 
 
 def test_the_explanation_gives_the_sentence_the_numbers_and_what_each_run_did(mem):

@@ -125,3 +125,19 @@ def test_nothing_to_prune_is_a_receipt_of_zeros_and_a_negative_time_is_refused(m
     assert mem.reasonlets.prune(unused_for=MONTH).reasonlets == 0
     with pytest.raises(InvalidInput, match="unused_for must not be negative"):
         mem.reasonlets.prune(unused_for=-MONTH)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("unused_for", "why"),
+    [
+        (3, "unused_for must be a timedelta, not int; nothing was pruned"),
+        (None, "unused_for must be a timedelta, not NoneType; nothing was pruned"),
+        (timedelta.max, "unused_for reaches back to before the year 1; nothing was pruned"),
+    ],
+)
+def test_a_time_that_cannot_be_meant_is_refused(mem, unused_for, why, dry_run):
+    captured(mem, "old", 60)
+    with pytest.raises(InvalidInput, match=why):
+        mem.reasonlets.prune(unused_for, now=NOW, dry_run=dry_run)
+    assert len(left(mem)) == 1

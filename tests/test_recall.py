@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -53,10 +54,19 @@ def known(mem, *questions, scope="s", outcome="success", start=0):
         ("get_user_details v2.1", ["get", "user", "details", "v2", "1"]),
         ("Größe der Straße", ["grösse", "der", "strasse"]),
         ("L'ordine è già partito", ["l", "ordine", "è", "già", "partito"]),
-        ("退款政策", ["退款", "款政", "政策"]),
+        ("退款政策", ["退", "退款", "款", "款政", "政", "政策", "策"]),
         ("退 ok 款", ["退", "ok", "款"]),
-        ("東京タワー2025", ["東京", "京タ", "タワ", "ワー", "2025"]),
-        ("환불 요청", ["환불", "요청"]),
+        ("東京タワー2025", ["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー", "2025"]),
+        ("환불 요청", ["환", "환불", "불", "요", "요청", "청"]),
+        ("人々", ["人", "人々", "々"]),
+        ("Rück\u00adgabe", ["rückgabe"]),
+        ("re\u200bfund \ufeffnow", ["refund", "now"]),
+        ("👍", ["👍"]),
+        ("thanks 👍🏽!", ["thanks", "👍"]),
+        ("❤️", ["❤"]),
+        ("👩\u200d💻", ["👩", "👩💻", "💻"]),
+        ("🇩🇪 ok", ["🇩", "🇩🇪", "🇪", "ok"]),
+        ("款👍", ["款", "👍"]),
         ("ﬁle ＡＢＣ １２", ["file", "abc", "12"]),
         ("हिन्दी में", ["हिन्दी", "में"]),
         ("e\u0301cole École", ["école", "école"]),
@@ -64,7 +74,7 @@ def known(mem, *questions, scope="s", outcome="success", start=0):
         ("!?… —", []),
     ],
 )
-def test_terms_are_nfkc_case_folded_runs_of_letters_and_pairs_in_unspaced_scripts(text, terms):
+def test_terms_are_nfkc_case_folded_runs_of_letters_and_in_unspaced_scripts_characters_and_pairs(text, terms):
     assert tokens(text) == terms
 
 
@@ -125,6 +135,11 @@ def test_a_question_that_repeats_the_terms_more_is_clipped_to_one(mem):
         ("Perché il mio ordine è già partito?", "ordine già partito"),
         ("如何申请退款", "退款"),
         ("注文をキャンセルしたい", "キャンセル"),
+        ("如何申请退款", "退"),
+        ("人々の注文", "々"),
+        ("Wie lange dauert die Rück\u00adgabe?", "Rückgabe"),
+        ("Wo ist mein Paket? 😡", "😡"),
+        ("I ❤ this order", "❤️"),
     ],
 )
 def test_german_italian_chinese_and_japanese_questions_are_found(mem, question, asked):
@@ -174,6 +189,32 @@ def test_min_similarity_is_a_gate_and_limit_cuts(mem):
     assert gated["similarity"].min() >= gate
     assert gated.height == every.height - 1
     assert mem.reasonlets.recall("refund an order", scope="s", limit=1).height == 1
+
+
+WORDS = ["refund", "order", "ticket", "cancel", "flight", "book", "change", "seat", "now", "please"]
+
+
+def test_a_question_in_its_own_words_passes_the_highest_gate(mem):
+    rng = random.Random(5)
+    questions = [" ".join(rng.sample(WORDS, k=rng.randint(3, 9))) for _ in range(150)]
+    known(mem, *questions)
+    for question in questions[:40]:
+        for at in (None, hour(200)):
+            for embedder in (None, Rounded()):
+                shown = mem.reasonlets.recall(
+                    question, scope="s", min_similarity=1.0, limit=150, at=at, log=False, embedder=embedder
+                )
+                assert question in shown["question"].to_list()
+                assert set(shown["similarity"]) == {1.0}
+
+
+def test_a_similarity_that_was_shown_is_a_gate_that_lets_its_row_through(mem):
+    rng = random.Random(6)
+    known(mem, *(" ".join(rng.sample(WORDS, k=rng.randint(3, 9))) for _ in range(60)))
+    every = mem.reasonlets.recall("cancel refund order", scope="s", limit=100, log=False)
+    for gate in every["similarity"]:
+        shown = mem.reasonlets.recall("cancel refund order", scope="s", limit=100, log=False, min_similarity=gate)
+        assert shown.height == every.filter(pl.col("similarity") >= gate).height
 
 
 def test_equal_scores_go_to_more_runs_then_newer_then_id(mem):
@@ -318,6 +359,71 @@ def test_an_embedders_cosine_is_the_similarity_and_its_vectors_are_kept(mem):
     assert mem.sql("SELECT count(*) AS n FROM vectors")["n"].item() == 0
 
 
+class Rounded:
+    """Vectors with many digits, whose cosine with themselves is not exactly 1 in every way of adding up."""
+
+    name = "rounded"
+
+    def embed(self, texts):
+        return np.array(
+            [[text.count(letter) / 3 + 0.1 for letter in "abcdefghijklmnop"] for text in texts], dtype=np.float32
+        )
+
+
+class Weighted:
+    """An embedder without a name of its own, that can have other weights and another number of dimensions."""
+
+    def __init__(self, letters, weight=1.0):
+        self.letters = letters
+        self.weight = weight
+        self.embedded = []
+
+    def embed(self, texts):
+        self.embedded += texts
+        counts = [[text.count(letter) * self.weight**n for n, letter in enumerate(self.letters)] for text in texts]
+        return np.array(counts, dtype=np.float32)
+
+
+def test_embedders_of_one_class_with_other_dimensions_or_weights_do_not_share_vectors(mem):
+    known(mem, "aab", "ccd")
+    three, four, heavy = Weighted("abc"), Weighted("abcd"), Weighted("abc", weight=5.0)
+    for embedder in (three, four, heavy, three):
+        shown = mem.reasonlets.recall("aab", scope="s", embedder=embedder)
+        assert (shown["question"][0], shown["similarity"][0]) == ("aab", 1.0)
+    for embedder in (three, four, heavy):
+        assert embedder.embedded.count("ccd") == 1, "what is kept is used again"
+    assert mem.sql("SELECT count(DISTINCT embedder) AS n, count(*) AS vectors FROM vectors").row(0) == (3, 6)
+
+
+def test_vectors_kept_by_the_name_of_the_class_alone_are_not_used(mem):
+    known(mem, "aab")
+    mem._store.write(
+        lambda con: con.execute("INSERT INTO vectors SELECT 'Weighted', seq, [0.0, 0.0, 1.0] FROM reasonlets")
+    )
+    assert mem.reasonlets.recall("aab", scope="s", embedder=Weighted("abc"))["similarity"].to_list() == [1.0]
+
+
+def test_a_named_embedder_that_changes_its_dimensions_is_refused_and_writes_nothing(mem):
+    known(mem, "aab", "ccd")
+    mem.reasonlets.recall("aab", scope="s", embedder=Letters())
+    changed = Weighted("abc")
+    changed.name = "letters"
+    for log in (True, False):
+        with pytest.raises(
+            InvalidInput, match=r"'letters' gave vectors of 3 numbers.*nothing was written.*another name"
+        ):
+            mem.reasonlets.recall("aab", scope="s", embedder=changed, log=log)
+    assert mem.frame("recalls").height == 1
+    assert mem.reasonlets.recall("aab", scope="s", embedder=Letters()).height == 1
+
+
+@pytest.mark.parametrize("wrong", [object(), "letters", 3, Letters])
+def test_what_is_no_embedder_is_refused(mem, wrong):
+    known(mem, "refund")
+    with pytest.raises(InvalidInput, match=r"embedder must be an object with a method embed\(texts\).*nothing was"):
+        mem.reasonlets.recall("refund", scope="s", embedder=wrong)
+
+
 def test_an_embedder_that_gives_the_wrong_shape_or_no_numbers_is_refused(mem):
     known(mem, "refund")
 
@@ -328,7 +434,15 @@ def test_an_embedder_that_gives_the_wrong_shape_or_no_numbers_is_refused(mem):
         def embed(self, texts):
             return self.vectors
 
-    for vectors in (np.zeros(3, dtype=np.float32), np.full((1, 3), np.nan, dtype=np.float32)):
+    for vectors in (
+        np.zeros(3, dtype=np.float32),
+        np.full((1, 3), np.nan, dtype=np.float32),
+        np.zeros((1, 0), dtype=np.float32),
+        [[1.0, 1e300]],
+        [["a", "b"]],
+        [[1.0], [1.0, 2.0]],
+        None,
+    ):
         with pytest.raises(InvalidInput, match="must give one row of finite numbers per text"):
             mem.reasonlets.recall("refund", scope="s", embedder=Wrong(vectors))
 
@@ -338,3 +452,34 @@ def test_word_vectors_from_inside_the_wheel_find_meaning_beside_words(mem):
     shown = mem.reasonlets.recall("reimburse a client payment", scope="s", embedder=WordLlamaEmbedder())
     assert ids[shown["reasonlet_id"][0]] == "give the customer their money back"
     assert 0 < shown["similarity"][0] <= 1
+
+
+# Stores made before ----------------------------------------------------------------------------------------------
+
+
+def test_a_store_whose_questions_were_indexed_by_the_older_terms_is_indexed_anew_by_its_next_kept_recall(tmp_path):
+    path = tmp_path / "memory.duckdb"
+    with mk.open(path) as mem:
+        known(mem, "如何申请退款", "refund an order", "Rück\u00adgabe", "é", None)
+        fresh = index_of(mem)
+    with duckdb.connect(str(path)) as con:
+        # As the older rule left it: pairs only, a word cut in two, and the schema before the new terms.
+        con.execute("DELETE FROM postings WHERE strlen(term) = 3")
+        con.execute("UPDATE postings SET term = 'rück' WHERE term = 'rückgabe'")
+        con.execute("UPDATE question_lengths SET terms = 5 WHERE terms = 11")
+        con.execute("UPDATE store_info SET value = '2' WHERE name = 'schema_version'")
+    with mk.open(path) as mem:
+        assert mem.reasonlets.recall("退", scope="s", log=False).is_empty(), (
+            "a recall that keeps nothing writes nothing"
+        )
+        assert mem.reasonlets.recall("退款", scope="s", log=False).height == 1
+        assert mem.reasonlets.recall("退", scope="s")["question"].to_list() == ["如何申请退款"]
+        assert index_of(mem) == fresh
+        assert mem.reasonlets.recall("rückgabe", scope="s", log=False).height == 1
+
+
+def index_of(mem):
+    return (
+        mem.sql("SELECT * FROM postings ORDER BY seq, term").rows(),
+        mem.sql("SELECT * FROM question_lengths ORDER BY seq").rows(),
+    )

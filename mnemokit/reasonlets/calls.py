@@ -70,7 +70,7 @@ def capture(con: Connection, given: Capture, keyed_hash: KeyedHash) -> Receipt:
     """Write one capture.
 
     Raises:
-        NotFound: If the parent is not in the scope, or the recall is unknown.
+        NotFound: If the parent or the recall is not of the scope.
         Forgotten: If the scope or the subject was erased later than the capture's instant.
         Conflict: If the key belongs to another call.
     """
@@ -80,7 +80,7 @@ def capture(con: Connection, given: Capture, keyed_hash: KeyedHash) -> Receipt:
         refuse_forgotten_key(con, receipt.run_id, keyed_hash, given.scope, given.subject)
         return receipt
     refuse_forgotten(con, keyed_hash, given.ts, scope=given.scope, subject=given.subject)
-    check_recall(con, given.recall_id)
+    check_recall(con, given.recall_id, given.scope)
     seq = take_numbers(con, "seq")
     lineages = Lineages()
     if given.parent_id is not None:
@@ -110,7 +110,7 @@ def record_run(con: Connection, given: Run, keyed_hash: KeyedHash) -> str:
     """Write one run of a reasonlet; returns its id.
 
     Raises:
-        NotFound: If the reasonlet or the recall is unknown.
+        NotFound: If the reasonlet is unknown, or the recall is not of its scope.
         Forgotten: If the subject was erased later than the run's instant.
         Conflict: If the key belongs to another call.
     """
@@ -123,7 +123,7 @@ def record_run(con: Connection, given: Run, keyed_hash: KeyedHash) -> str:
         raise NotFound(f"there is no reasonlet {given.reasonlet_id!r}; nothing was written; check the id")
     scope, reasonlet_no = rows[0]
     refuse_forgotten(con, keyed_hash, given.ts, scope=scope, subject=given.subject)
-    check_recall(con, given.recall_id)
+    check_recall(con, given.recall_id, scope)
     run_id = new_ids("run_")[0]
     _write_run(con, run_id, given, take_numbers(con, "seq"), reasonlet_no)
     if given.key_hash is not None:

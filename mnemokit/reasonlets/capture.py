@@ -12,10 +12,11 @@ from typing import Literal, cast
 
 import polars as pl
 
-from mnemokit.errors import Conflict, InvalidInput
+from mnemokit.errors import Conflict, InvalidInput, NotFound
 from mnemokit.frames import FLAG, INSTANT, INT, TEXT
 from mnemokit.reasonlets import graph, run_counts
-from mnemokit.reasonlets.keys import KeyedHash
+from mnemokit.reasonlets.columns import checked_frame, out_of_years, why_unfit
+from mnemokit.reasonlets.keys import KeyedHash, checked_provenance, missing_recall
 from mnemokit.reasonlets.lineage import Claim, Lineages, NewestOfQuestion, Place, Settled, settle_all
 from mnemokit.reasonlets.question_index import add_questions
 from mnemokit.records import OUTCOMES, CaptureKind
@@ -85,13 +86,14 @@ def ingest(
 
     Raises:
         InvalidInput: If a needed value is missing or wrong.
-        NotFound: If a given parent is unknown or of another scope.
+        NotFound: If a given parent or a recall is unknown or of another scope.
     """
     rows = _complete(captures)
     receipts = _settled_before(con, rows, keyed_hash)
     fresh = rows.join(receipts.select("row"), on="row", how="anti", maintain_order="left")
     repeated = fresh.filter(pl.col("key_hash").is_not_null() & ~pl.col("key_hash").is_first_distinct())
     fresh = fresh.join(repeated.select("row"), on="row", how="anti", maintain_order="left")
+    _check_recalls(con, fresh)
     written = _write_batch(con, fresh, parents)
     copies = repeated.select("row", "key_hash").join(
         written.join(fresh.select("row", "key_hash"), on="row"), on="key_hash", suffix="_first"
@@ -104,31 +106,71 @@ def ingest(
     )
 
 
-def batch_from_frame(captures: pl.DataFrame, now: datetime, keyed_hash: KeyedHash) -> pl.DataFrame:
+def batch_from_frame(given: object, now: datetime, keyed_hash: KeyedHash) -> pl.DataFrame:
     """The batch that a person's frame stands for: ``ingest`` takes it.
 
     Args:
-        captures: As ``Reasonlets.capture_many`` takes it.
+        given: The frame, as ``Reasonlets.capture_many`` takes it.
         now: The instant of captures that say none.
         keyed_hash: The store's keyed hash, for the keys.
+
+    Raises:
+        InvalidInput: If it is no frame, or has a column or a value that cannot be kept.
     """
-    unknown = [name for name in captures.columns if name not in _GIVEN]
+    batch = checked_frame(given, "captures", "nothing was written")
+    unknown = [name for name in batch.columns if name not in _GIVEN]
     if unknown:
         raise InvalidInput(
             f"captures have no column {', '.join(unknown)}; they can have {', '.join(_GIVEN)}; nothing was written"
         )
-    batch = captures
-    if "graph" in captures.columns and captures.schema["graph"] != TEXT:
-        contents = _contents(captures["graph"])
+    _check_types(batch)
+    _refuse_empty(batch)
+    if "graph" in batch.columns and batch.schema["graph"] != TEXT:
+        contents = _contents(batch["graph"])
         batch = batch.with_columns(
             graph=pl.Series([content.text for content in contents], dtype=TEXT),
             graph_hash=pl.Series([content.hash for content in contents], dtype=TEXT),
         )
-    stated = pl.col("ts").cast(INSTANT) if "ts" in captures.columns else pl.lit(None, dtype=INSTANT)
+    if "provenance" in batch.columns and why_unfit(batch.schema["provenance"], TEXT) is not None:
+        batch = batch.with_columns(provenance=pl.Series(_provenances(batch["provenance"]), dtype=TEXT))
+    stated = pl.col("ts").cast(INSTANT) if "ts" in batch.columns else pl.lit(None, dtype=INSTANT)
     batch = batch.with_columns(ts=stated.fill_null(pl.lit(now, dtype=INSTANT)))
-    if "key" in captures.columns:
-        batch = batch.with_columns(key_hash=pl.col("key").map_elements(keyed_hash, return_dtype=TEXT)).drop("key")
+    for row in batch.select(astray=out_of_years("ts"))["astray"].arg_true():
+        raise InvalidInput(f"capture {row} has a ts that is not of the years 1 to 9999; nothing was written")
+    if "key" in batch.columns:
+        hashed = pl.col("key").cast(TEXT).map_elements(keyed_hash, return_dtype=TEXT)
+        batch = batch.with_columns(key_hash=hashed).drop("key")
     return batch
+
+
+def _check_types(batch: pl.DataFrame) -> None:
+    """Graphs and provenances may be of any type; what JSON cannot carry in them is refused row by row."""
+    for name, dtype in batch.schema.items():
+        wanted = INSTANT if name == "ts" else TEXT
+        why = None if name in ("graph", "provenance") else why_unfit(dtype, wanted)
+        if why is not None:
+            raise InvalidInput(f"captures: the column {name} {why}; nothing was written; cast it first")
+
+
+def _refuse_empty(batch: pl.DataFrame) -> None:
+    for name in ("subject", "key"):
+        if name not in batch.columns:
+            continue
+        empty = batch.select(empty=pl.col(name).cast(TEXT) == "")["empty"].arg_true()
+        if empty.len():
+            raise InvalidInput(
+                f"capture {empty[0]} has an empty {name}; nothing was written; give a text, or null for none"
+            )
+
+
+def _provenances(given: pl.Series) -> list[str | None]:
+    texts: list[str | None] = []
+    for row, value in enumerate(given.to_list()):
+        try:
+            texts.append(checked_provenance(_without_nulls(value)))
+        except InvalidInput as error:
+            raise InvalidInput(f"capture {row}: {error}") from None
+    return texts
 
 
 def _complete(captures: pl.DataFrame) -> pl.DataFrame:
@@ -184,6 +226,15 @@ def _without_nulls(value: object) -> object:
     if isinstance(value, list):
         return [_without_nulls(each) for each in cast("list[object]", value)]
     return value
+
+
+def _check_recalls(con: Connection, rows: pl.DataFrame) -> None:
+    followed = rows.select("row", "scope", "recall_id").drop_nulls("recall_id")
+    if followed.is_empty():
+        return
+    with lend(con, followed=followed):
+        for row, scope, recall_id in con.execute(query("capture_astray_recalls")).fetchall():
+            raise NotFound(f"capture {row}: {missing_recall(recall_id, scope)}")
 
 
 def _settled_before(con: Connection, rows: pl.DataFrame, keyed_hash: KeyedHash) -> pl.DataFrame:
@@ -273,6 +324,7 @@ def _settle_batch(con: Connection, rows: pl.DataFrame, parents: Parents) -> list
         else:
             for *place, high_water in con.execute(query("capture_known_places")).fetchall():
                 lineages.note(Place(*place), high_water)
+            _check_parents(rows, lineages)
     claims = [
         Claim(scope, question, graph_hash, parent_id, (us, seq))
         for scope, question, graph_hash, parent_id, us, seq in rows.select(
@@ -281,6 +333,22 @@ def _settle_batch(con: Connection, rows: pl.DataFrame, parents: Parents) -> list
     ]
     ids: Iterator[str] = iter(new_ids("rl_", len(claims)))
     return settle_all(claims, lineages, ids.__next__, newest if parents == "same_question" else None)
+
+
+def _check_parents(rows: pl.DataFrame, lineages: Lineages) -> None:
+    """Every parent that a capture names is a reasonlet of its scope; the rule asks this too, but knows of no rows."""
+    named = rows.select("row", "scope", "parent_id").drop_nulls("parent_id")
+    known = pl.DataFrame(
+        [(place.scope, name) for name, place in lineages.places.items()],
+        schema={"scope": TEXT, "parent_id": TEXT},
+        orient="row",
+    )
+    astray = named.join(known, on=["scope", "parent_id"], how="anti", maintain_order="left")
+    for row, scope, parent_id in astray.head(1).iter_rows():
+        raise NotFound(
+            f"capture {row}: there is no reasonlet {parent_id!r} in scope {scope!r} to be the parent; "
+            "nothing was written; give the id of a reasonlet of this scope, or none"
+        )
 
 
 _REASONLET_COLUMNS = (

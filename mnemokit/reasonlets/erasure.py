@@ -75,7 +75,8 @@ def erase_scope(con: Connection, scope: str, now: datetime, keyed_hash: KeyedHas
     """Erase everything of a scope, inside the caller's transaction.
 
     Its reasonlets go with everything on them, and its recalls. Its turns keep their structure, on which the edges
-    stand, and lose person, question and scope. A keyed-hash tombstone stays, if there was anything.
+    stand, and lose person, question and scope; the rejects whose source is the scope lose person and excerpt. A
+    keyed-hash tombstone stays, if there was anything.
     """
     write_alone(con)
     gone = fetch(con, "SELECT reasonlet_id, root_id, seq FROM reasonlets WHERE scope = ? ORDER BY seq", [scope])
@@ -84,11 +85,18 @@ def erase_scope(con: Connection, scope: str, now: datetime, keyed_hash: KeyedHas
     new_roots = _delete(con, doomed)
     turns = _count(
         con,
-        "UPDATE turns SET user_id = NULL, question = NULL, scope = NULL, meta = NULL "
-        "WHERE coalesce(scope, source) = ? AND coalesce(user_id, question, scope, meta) IS NOT NULL",
+        "UPDATE turns SET user_id = NULL, question = NULL, scope = NULL, meta = NULL, "
+        "arg_values = NULL, result_values = NULL WHERE coalesce(scope, source) = ? "
+        "AND (coalesce(user_id, question, scope, meta) IS NOT NULL OR coalesce(arg_values, result_values) IS NOT NULL)",
         [scope],
     )
-    receipt = _receipt(doomed, new_roots, turns, rejects=0)
+    # A reject has no scope of its own; like a turn without one it belongs to the scope that is named like its source.
+    rejects = _count(
+        con,
+        "UPDATE rejects SET user_id = NULL, excerpt = NULL WHERE source = ? AND coalesce(user_id, excerpt) IS NOT NULL",
+        [scope],
+    )
+    receipt = _receipt(doomed, new_roots, turns, rejects)
     if receipt.total:
         _bury(con, "scope", scope, now, keyed_hash)
     return receipt
@@ -109,7 +117,12 @@ def erase_subject(con: Connection, subject: str, now: datetime, keyed_hash: Keye
     recalls = fetch(con, "SELECT recall_id FROM recalls WHERE subject = ?", [subject])
     doomed = _doomed(con, gone, runs=runs, feedback=feedback, recalls=recalls)
     new_roots = _delete(con, doomed)
-    turns = _count(con, "UPDATE turns SET user_id = NULL, question = NULL, meta = NULL WHERE user_id = ?", [subject])
+    turns = _count(
+        con,
+        "UPDATE turns SET user_id = NULL, question = NULL, meta = NULL, arg_values = NULL, result_values = NULL "
+        "WHERE user_id = ?",
+        [subject],
+    )
     rejects = _count(con, "UPDATE rejects SET user_id = NULL, excerpt = NULL WHERE user_id = ?", [subject])
     receipt = _receipt(doomed, new_roots, turns, rejects)
     if receipt.total:
@@ -117,19 +130,35 @@ def erase_subject(con: Connection, subject: str, now: datetime, keyed_hash: Keye
     return receipt
 
 
-def prune(con: Connection, unused_for: timedelta, now: datetime, *, dry_run: bool) -> PruneReceipt:
-    """Remove reasonlets that had no run and no showing recall for a time, inside the caller's transaction.
-
-    One with a used version below it stays, so that no kept version loses its parent.
+def prune_since(unused_for: object, now: datetime) -> datetime:
+    """The instant since which nothing may have been used, for it to be pruned.
 
     Raises:
-        InvalidInput: If the time is negative.
+        InvalidInput: If the time is no timedelta, is negative, or is longer than there are instants.
     """
+    if not isinstance(unused_for, timedelta):
+        raise InvalidInput(
+            f"unused_for must be a timedelta, not {type(unused_for).__name__}; nothing was pruned; "
+            "give for instance timedelta(days=90)"
+        )
     if unused_for < timedelta(0):
         raise InvalidInput(f"unused_for must not be negative, not {unused_for!r}; nothing was pruned")
+    try:
+        return now - unused_for
+    except OverflowError:
+        raise InvalidInput(
+            "unused_for reaches back to before the year 1; nothing was pruned; give a shorter time"
+        ) from None
+
+
+def prune(con: Connection, since: datetime, *, dry_run: bool) -> PruneReceipt:
+    """Remove reasonlets that had no run and no showing recall after an instant, inside the caller's transaction.
+
+    One with a used version below it stays, so that no kept version loses its parent.
+    """
     if not dry_run:
         write_alone(con)
-    gone = fetch(con, query("prune_unused"), {"since": now - unused_for})
+    gone = fetch(con, query("prune_unused"), {"since": since})
     doomed = _doomed(con, gone)
     if not dry_run:
         _delete(con, doomed)
@@ -220,7 +249,8 @@ def _delete(con: Connection, doomed: _Doomed) -> int:
         con.execute("UPDATE runs SET recall_id = NULL WHERE recall_id IN (SELECT recall_id FROM gone_recalls)")
         con.execute("DELETE FROM recalls WHERE recall_id IN (SELECT recall_id FROM gone_recalls)")
         con.execute("DELETE FROM recall_rows WHERE (recall_id, rank) IN (SELECT recall_id, rank FROM gone_rows)")
-        con.execute(query("erasure_recall_counts"))
+        with lend(con, touched_recalls=doomed.recall_rows.select("recall_id").unique()):
+            con.execute(query("shown_counts_anew"))
         new_roots = _delete_reasonlets(con) if doomed.reasonlets.height else 0
     run_counts.count_anew(con, doomed.recounted)
     return new_roots

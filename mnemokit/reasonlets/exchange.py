@@ -13,7 +13,8 @@ import polars as pl
 from mnemokit.errors import Conflict, InvalidInput, NotFound
 from mnemokit.frames import INT, TEXT
 from mnemokit.reasonlets import run_counts
-from mnemokit.reasonlets.exchange_files import KINDS, of_kind, together
+from mnemokit.reasonlets.exchange_files import of_kind, together
+from mnemokit.reasonlets.exchange_records import KEYS, KINDS
 from mnemokit.reasonlets.keys import KeyedHash, write_alone
 from mnemokit.reasonlets.question_index import add_questions
 from mnemokit.store import Connection, fetch, lend, query, take_numbers
@@ -122,14 +123,6 @@ _STORED = {
     "run": "SELECT stored.* FROM runs AS stored SEMI JOIN given USING (run_id)",
     "feedback": "SELECT stored.* FROM feedback AS stored SEMI JOIN given USING (feedback_id)",
 }
-_KEYS = {
-    "reasonlet": ["reasonlet_id"],
-    "recall": ["recall_id"],
-    "recall_row": ["recall_id", "rank"],
-    "run": ["run_id"],
-    "feedback": ["feedback_id"],
-}
-
 Parts = dict[str, pl.DataFrame]
 
 
@@ -179,7 +172,7 @@ def _unlinked(part: pl.DataFrame, link: str, gone: pl.Series) -> pl.DataFrame:
 def _without_known(con: Connection, parts: Parts) -> Parts:
     """The records that are not here yet; those that are must be equal."""
     new = dict(parts)
-    for kind, keys in _KEYS.items():
+    for kind, keys in KEYS.items():
         part = parts[kind]
         with lend(con, given=part.select(keys)):
             stored = fetch(con, _STORED[kind]).select(pl.col(name).cast(part.schema[name]) for name in KINDS[kind])
@@ -205,7 +198,7 @@ def _check_links(con: Connection, given: Parts, new: Parts) -> None:
         ("run", "recall_id", "recall"),
         ("feedback", "run_id", "run"),
     ):
-        key = _KEYS[target][0]
+        key = KEYS[target][0]
         named = new[kind].select(pl.col(link).alias(key)).drop_nulls().unique()
         astray = named.join(given[target], on=key, how="anti")
         with lend(con, given=astray):
@@ -235,6 +228,9 @@ def _write(con: Connection, new: Parts) -> None:
         con.execute(query("import_lineages"))
         con.execute("INSERT INTO recall_rows BY NAME SELECT * FROM new_rows")
         con.execute(query("import_recalls"))
+        touched_recalls = pl.concat([new[kind].select("recall_id") for kind in ("recall", "recall_row")]).unique()
+        with lend(con, touched_recalls=touched_recalls):
+            con.execute(query("shown_counts_anew"))
         con.execute(query("import_runs"))
         con.execute(query("import_feedback"))
         touched = fetch(con, query("import_touched"))
@@ -273,18 +269,8 @@ def _placed(con: Connection, reasonlets: pl.DataFrame) -> pl.DataFrame:
         root_id=pl.Series([places[name][0] for name in names], dtype=TEXT),
         depth=pl.Series([places[name][1] for name in names], dtype=INT),
         parent_no=pl.Series([parent_no[name] for name in names], dtype=INT),
-        version_no=_version_numbers(reasonlets),
+        version_no=pl.col("version").str.strip_prefix("1.").cast(INT),
     ).pipe(_check_labels, con)
-
-
-def _version_numbers(reasonlets: pl.DataFrame) -> pl.Series:
-    wrong = reasonlets.filter(~pl.col("version").str.contains(r"^1\.(0|[1-9][0-9]{0,8})$"))
-    if wrong.height:
-        raise InvalidInput(
-            f"the reasonlet {wrong['reasonlet_id'][0]!r} has the version {wrong['version'][0]!r}; a version is 1.<k>; "
-            "nothing was written"
-        )
-    return reasonlets["version"].str.strip_prefix("1.").cast(INT)
 
 
 def _check_labels(reasonlets: pl.DataFrame, con: Connection) -> pl.DataFrame:

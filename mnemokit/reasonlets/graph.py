@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable
-from itertools import chain
+from collections.abc import Iterable
+from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
 import polars as pl
@@ -24,6 +25,7 @@ from mnemokit.reasonlets.graph_parts import (
     Graph,
     Item,
     Items,
+    Parts,
     check_ends,
     explain_items,
     parts_of,
@@ -37,7 +39,10 @@ DIFF_SCHEMA: dict[str, pl.DataType] = {
     "key": pl.String(),
     "before": pl.String(),
     "after": pl.String(),
+    "property": pl.String(),
 }
+"""What changed between two graphs: which part (node, node property, edge, property), how (added, removed, changed), the
+key to read it by, the canonical JSON before and after, and the name of the property if the row is about one."""
 
 
 class Content(NamedTuple):
@@ -58,8 +63,8 @@ def canonical(graph: Graph | str) -> Content:
 
     Raises:
         InvalidInput: If the graph holds what JSON cannot carry faithfully (NaN, infinities, integers of 2^53 and
-            beyond, lone surrogates), if a node id is missing or used twice, or if an edge leads to a missing node. The
-            message names the node or edge and the property.
+            beyond, also as floats, lone surrogates), if a node id is missing or used twice, or if an edge leads to a
+            missing node. The message names the node or edge and the property.
 
     Example:
         >>> one = {"nodes": [{"id": "a"}, {"id": "b", "retries": 1}], "edges": [{"src": "a", "dst": "b"}]}
@@ -69,11 +74,13 @@ def canonical(graph: Graph | str) -> Content:
         >>> canonical(one).text
         '{"edges":[{"dst":"b","src":"a"}],"nodes":[{"id":"a"},{"id":"b","retries":1}],"properties":{}}'
     """
-    nodes, edges, properties = parts_of_text(graph) if isinstance(graph, str) else parts_of(graph)
-    check_ends(nodes, edges)
+    nodes, edges, properties = _checked_parts(graph)
     items = [*nodes, *edges, properties]
     try:
-        texts = _item_texts(items)
+        plain = _plain(items)
+        texts = _encode_plain(items) if plain else list(map(_item_text, items))
+        if not plain and any(map(_MAYBE_LARGE, texts)):
+            explain_items(items, len(nodes), len(edges))
         return assemble(texts[: len(nodes)], texts[len(nodes) : -1], texts[-1])
     except (UnicodeEncodeError, rfc8785.CanonicalizationError, RecursionError):
         explain_items(items, len(nodes), len(edges))
@@ -162,32 +169,45 @@ def from_text(text: str) -> dict[str, object]:
 def diff(before: Graph | str, after: Graph | str) -> pl.DataFrame:
     """What changed from one graph to another.
 
-    Nodes are matched by id, edges by their ends, properties by name. Of parallel edges, equal ones are matched
-    first; the rest are compared in canonical order.
+    Nodes are matched by id, edges by their ends (both by content: 1 and 1.0 are one id, 1 and "1" are two), properties
+    by name. Of parallel edges, equal ones are matched first; the rest are compared in canonical order.
 
     Args:
         before: The graph before, or its canonical text.
         after: The graph after.
 
     Returns:
-        One row per difference: ``part`` (node, edge, property), ``change`` (added, removed, changed), ``key`` (the
-        id, ``src -> dst``, or the name), ``before`` and ``after`` (canonical JSON, null where there is none). Empty
-        for equal graphs.
+        One row per difference; empty for equal graphs.
+
+        | column | meaning |
+        |---|---|
+        | part | node, node property (of a node on both sides), edge, property (of the graph) |
+        | change | added, removed, changed (never a node: its properties are) |
+        | key | to read it by: the node's id, ``src -> dst``, or the graph's property; two ids may look alike |
+        | before, after | canonical JSON of the node, edge or property's value; null where there is none |
+        | property | the property's name; null for a whole node or edge |
+
+    Raises:
+        InvalidInput: If one of them is no graph, or holds what JSON cannot carry faithfully. Floats of 2^53 and beyond
+            are compared all the same: older stores hold some.
 
     Example:
         >>> one = {"nodes": [{"id": "a", "tries": 1}]}
         >>> two = {"nodes": [{"id": "a", "tries": 2}, {"id": "b"}]}
-        >>> diff(one, two).select("part", "change", "key").rows()
-        [('node', 'changed', 'a'), ('node', 'added', 'b')]
+        >>> diff(one, two).select("part", "change", "key", "property", "after").rows()
+        [('node', 'added', 'b', None, '{"id":"b"}'), ('node property', 'changed', 'a', 'tries', '2')]
     """
-    sides = [parts_of(from_text(canonical(graph).text)) for graph in (before, after)]
-    rows: list[tuple[str, str, str, str | None, str | None]] = []
-    for part, key_of, items in (
-        ("node", _node_key, [side[0] for side in sides]),
-        ("edge", _edge_key, [side[1] for side in sides]),
-        ("property", _property_key, [[{name: value} for name, value in side[2].items()] for side in sides]),
-    ):
-        rows += [(part, *row) for row in _differences(items[0], items[1], key_of)]
+    old, new = (_checked_parts(graph) for graph in (before, after))
+    try:
+        rows = [
+            *_node_rows(_by_id(old[0]), _by_id(new[0])),
+            *_edge_rows(_by_ends(old[1]), _by_ends(new[1])),
+            *_property_rows("property", None, old[2], new[2]),
+        ]
+    except (UnicodeEncodeError, rfc8785.CanonicalizationError, RecursionError):
+        for nodes, edges, properties in (old, new):
+            explain_items([*nodes, *edges, properties], len(nodes), len(edges))
+        raise
     return pl.DataFrame(rows, schema=DIFF_SCHEMA, orient="row")
 
 
@@ -209,8 +229,16 @@ def canonical_json(value: object, place: str) -> str:
     return _dumps(value)
 
 
+def _checked_parts(graph: Graph | str) -> Parts:
+    parts = parts_of_text(graph) if isinstance(graph, str) else parts_of(graph)
+    check_ends(parts[0], parts[1])
+    return parts
+
+
 # Canonical texts ----------------------------------------------------------------------------------------------------
 
+# Only texts with such digits can hold a float of 2^53 and beyond; the fractions of other numbers do not look like it.
+_MAYBE_LARGE = re.compile(r"(?<![.\d])\d{16}|e\+").search
 _SCALARS = frozenset[type]({str, bool, type(None), int})
 _BETWEEN = "\x1e"
 _BETWEEN_TEXT = ',"\\u001e",'
@@ -219,11 +247,9 @@ _encode = json.JSONEncoder(
 ).encode
 
 
-def _item_texts(items: Items) -> list[str]:
-    """The RFC 8785 text of each item."""
-    if _plain(items):
-        return _encode_plain(items)
-    return [_encode_plain([item])[0] if _plain([item]) else _dumps(item) for item in items]
+def _item_text(item: dict[str, object]) -> str:
+    """The RFC 8785 text of an item."""
+    return _encode_plain([item])[0] if _plain([item]) else _dumps(item)
 
 
 def _plain(items: Items) -> bool:
@@ -283,40 +309,66 @@ def _check_plain(nodes: pl.DataFrame, edges: pl.DataFrame) -> None:
 # Differences --------------------------------------------------------------------------------------------------------
 
 
-def _node_key(item: Item) -> str:
-    return _readable(item["id"])
+_Row = tuple[str, str, str, str | None, str | None, str | None]
+"""The columns of ``DIFF_SCHEMA``."""
 
 
-def _edge_key(item: Item) -> str:
-    return f"{_readable(item['src'])} -> {_readable(item['dst'])}"
+class _Key(NamedTuple):
+    """What an item is matched by; keys sort as they are read."""
+
+    readable: str
+    matched: tuple[str, ...]
+    """Canonical JSON of the id, or of the ends: what is equal only to look at is not equal here."""
 
 
-def _property_key(item: Item) -> str:
-    return next(iter(item))
+def _key(*ends: object) -> _Key:
+    texts = tuple(map(_dumps, ends))
+    readable = (end if isinstance(end, str) else text for end, text in zip(ends, texts, strict=True))
+    return _Key(" -> ".join(readable), texts)
 
 
-def _readable(end: object) -> str:
-    return end if isinstance(end, str) else _dumps(end)
+def _by_id(nodes: Items) -> dict[_Key, Item]:
+    return {_key(node["id"]): node for node in nodes}
 
 
-def _differences(
-    before: Items, after: Items, key_of: Callable[[Item], str]
-) -> list[tuple[str, str, str | None, str | None]]:
-    """Rows (change, key, before, after); items equal on both sides are dropped first."""
-    sides = [Counter((key_of(item), _dumps(item)) for item in items) for items in (before, after)]
-    removed, added = (_by_key(sides[0] - sides[1]), _by_key(sides[1] - sides[0]))
-    rows: list[tuple[str, str, str | None, str | None]] = []
-    for key in sorted(removed.keys() | added.keys()):
-        old, new = removed.get(key, []), added.get(key, [])
-        paired = min(len(old), len(new))
-        rows += [("changed", key, one, two) for one, two in zip(old[:paired], new[:paired], strict=True)]
-        rows += [("removed", key, one, None) for one in old[paired:]]
-        rows += [("added", key, None, two) for two in new[paired:]]
+def _by_ends(edges: Items) -> dict[_Key, list[str]]:
+    found: dict[_Key, list[str]] = {}
+    for edge in edges:
+        found.setdefault(_key(edge["src"], edge["dst"]), []).append(_dumps(edge))
+    return found
+
+
+def _node_rows(before: dict[_Key, Item], after: dict[_Key, Item]) -> list[_Row]:
+    nodes: list[_Row] = []
+    properties: list[_Row] = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        if old is not None and new is not None:
+            properties += _property_rows("node property", key.readable, old, new)
+        else:
+            nodes.append(_row("node", key.readable, *(None if node is None else _dumps(node) for node in (old, new))))
+    return nodes + properties
+
+
+def _edge_rows(before: dict[_Key, list[str]], after: dict[_Key, list[str]]) -> list[_Row]:
+    rows: list[_Row] = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = (Counter(side.get(key, ())) for side in (before, after))
+        pairs = zip_longest(sorted((old - new).elements()), sorted((new - old).elements()))
+        rows += [_row("edge", key.readable, *pair) for pair in pairs]
     return rows
 
 
-def _by_key(items: Counter[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for key, text in sorted(items.elements()):
-        found.setdefault(key, []).append(text)
-    return found
+def _property_rows(part: str, key: str | None, before: Item, after: Item) -> list[_Row]:
+    """The properties that differ; ``key`` is whose they are, None: each stands for itself."""
+    rows: list[_Row] = []
+    for name in sorted(before.keys() | after.keys()):
+        old, new = (_dumps(side[name]) if name in side else None for side in (before, after))
+        if old != new:
+            rows.append(_row(part, name if key is None else key, old, new, name))
+    return rows
+
+
+def _row(part: str, key: str, before: str | None, after: str | None, name: str | None = None) -> _Row:
+    change = "added" if before is None else "removed" if after is None else "changed"
+    return (part, change, key, before, after, name)

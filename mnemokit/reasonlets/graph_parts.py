@@ -187,6 +187,9 @@ def refuse_foreign(value: object, owner: str, path: str = "") -> None:
         case float():
             if not math.isfinite(value):
                 _refuse(owner, path, f"is {value!r}, and JSON has no such number")
+            if abs(value) > MAX_INTEGER:
+                # Every float from here on is an integer, and its text would be read back as one that is refused.
+                _refuse(owner, path, f"is {value!r}, and JSON carries integers only below 2^53")
         case Mapping():
             for name, inner in cast("Mapping[object, object]", value).items():
                 if not isinstance(name, str):

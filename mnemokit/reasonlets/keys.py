@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 from collections.abc import Callable
 from datetime import datetime
 
@@ -54,6 +55,42 @@ def checked_words(value: object, name: str) -> str | None:
     except UnicodeEncodeError:
         raise InvalidInput(f"{name} holds a lone surrogate and is no Unicode text; nothing was written") from None
     return value
+
+
+def checked_id(value: object, name: str) -> str:
+    """An id as receipts and frames give it; whether there is such a row is asked later.
+
+    Raises:
+        InvalidInput: If it is no text.
+    """
+    text = checked_words(value, name)
+    if text is None:
+        raise InvalidInput(f"{name} must be a text, not None; nothing was written; give an id")
+    return text
+
+
+def checked_number(value: object, name: str) -> float:
+    """A number that sets something; whether it is in its range is asked later.
+
+    Raises:
+        InvalidInput: If it is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidInput(f"{name} must be a number, not {value!r}; nothing was written")
+    return float(value)
+
+
+def checked_count(value: object, name: str) -> int:
+    """How many of something, at least 1.
+
+    Raises:
+        InvalidInput: If it is no whole number, or below 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InvalidInput(f"{name} must be a whole number, not {value!r}; nothing was written")
+    if value < 1:
+        raise InvalidInput(f"{name} must be at least 1, not {value!r}; nothing was written")
+    return int(value)
 
 
 def checked_provenance(value: object) -> str | None:
@@ -145,13 +182,22 @@ def erasure_after(
     return rows[0] if rows else None
 
 
-def check_recall(con: Connection, recall_id: str | None) -> None:
-    """Refuse a recall that is unknown.
+def check_recall(con: Connection, recall_id: str | None, scope: str) -> None:
+    """Refuse a recall that is unknown or searched another scope.
 
     Raises:
-        NotFound: If there is no such recall.
+        NotFound: If there is no such recall of the scope.
     """
     if recall_id is None:
         return
-    if not con.execute("SELECT 1 FROM recalls WHERE recall_id = ? LIMIT 1", [recall_id]).fetchall():
-        raise NotFound(f"there is no recall {recall_id!r}; nothing was written; check the id")
+    known = con.execute("SELECT 1 FROM recalls WHERE recall_id = ? AND scope = ? LIMIT 1", [recall_id, scope])
+    if not known.fetchall():
+        raise NotFound(missing_recall(recall_id, scope))
+
+
+def missing_recall(recall_id: str, scope: str) -> str:
+    """What to say of a recall that a run of this scope cannot have followed."""
+    return (
+        f"there is no recall {recall_id!r} of scope {scope!r}; nothing was written; "
+        "give the id of a recall of this scope, or none"
+    )

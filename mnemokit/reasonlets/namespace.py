@@ -16,7 +16,7 @@ from mnemokit.reasonlets import erasure, exchange
 from mnemokit.reasonlets.erasure import ErasureReceipt, PruneReceipt
 from mnemokit.reasonlets.exchange import ExchangeReceipt
 from mnemokit.reasonlets.exchange_files import read_exchange, write_exchange
-from mnemokit.reasonlets.keys import checked_text
+from mnemokit.reasonlets.keys import checked_text, checked_words
 from mnemokit.reasonlets.reads import ReasonletReads
 from mnemokit.reasonlets.writes import ReasonletWrites
 
@@ -79,6 +79,9 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
         Returns:
             Counts, and the ids of the reasonlets.
 
+        Raises:
+            InvalidInput: If the time is no timedelta, is negative, or reaches back to before the year 1.
+
         Example:
             >>> from datetime import timedelta
             >>> import mnemokit as mk
@@ -87,11 +90,11 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
             ...     mem.reasonlets.prune(timedelta(days=30), now="2025-03-01T00:00:00Z", dry_run=True).reasonlets
             1
         """
-        moment = at_or_now(now, "now")
+        since = erasure.prune_since(unused_for, at_or_now(now, "now"))
         if dry_run:
             with self._store.read() as con:
-                return erasure.prune(con, unused_for, moment, dry_run=True)
-        return self._store.write(lambda con: erasure.prune(con, unused_for, moment, dry_run=False))
+                return erasure.prune(con, since, dry_run=True)
+        return self._store.write(lambda con: erasure.prune(con, since, dry_run=False))
 
     def export_to(
         self, path: str | os.PathLike[str], scope: str | None = None, reasonlet_id: str | None = None
@@ -107,14 +110,16 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
             Counts of what was written.
 
         Raises:
-            InvalidInput: If not exactly one of scope and reasonlet_id is given, or the name ends otherwise.
-            NotFound: If the reasonlet is unknown.
+            InvalidInput: If not exactly one of scope and reasonlet_id is given, the name ends otherwise, or the file
+                cannot be written.
+            NotFound: If the reasonlet is unknown, or there is no such folder.
             Conflict: If there is a file already.
         """
         if (scope is None) == (reasonlet_id is None):
             raise InvalidInput("give either scope= or reasonlet_id= to export; nothing was written")
+        name, lineage = checked_words(scope, "scope"), checked_words(reasonlet_id, "reasonlet_id")
         with self._store.read() as con:
-            records = exchange.export_records(con, scope, reasonlet_id)
+            records = exchange.export_records(con, name, lineage)
         write_exchange(records, Path(path))
         return exchange.receipt_of_export(records)
 
@@ -132,8 +137,9 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
 
         Raises:
             NotFound: If there is no such file.
-            CorruptLog: If it is not such a file; the line is named.
-            InvalidInput: If a record names another that is neither in the file nor here.
+            CorruptLog: If it is not such a file, or a record lacks a value, is there twice, or has a graph that is not
+                the one its hash was taken of; the line (of Parquet: the row) and the column are named.
+            InvalidInput: If a value cannot be kept, or a record names another that is neither in the file nor here.
             Conflict: If a record or a label is here already and differs.
         """
         records = read_exchange(Path(path))

@@ -13,7 +13,7 @@ from datetime import datetime
 import polars as pl
 
 from mnemokit.reasonlets.tokens import tokens
-from mnemokit.store import Connection, lend
+from mnemokit.store import Connection, fetch, lend
 
 
 def add_question(con: Connection, scope: str, seq: int, question: str, ts_captured: datetime) -> None:
@@ -58,6 +58,25 @@ def add_questions(con: Connection, reasonlets: pl.DataFrame) -> None:
         con.execute("INSERT INTO postings BY NAME SELECT * FROM new_postings")
     if _doubled(before, before + postings.height):
         _cluster(con)
+
+
+def index_anew_if_due(con: Connection) -> None:
+    """Bring the index of a store made under an older rule of terms up to date, inside the caller's transaction.
+
+    A migration notes such a store (``question_index`` in ``store_info``), since only here terms are known. Until then,
+    and in a store that is only read, its older terms are searched: nothing fails, but what only the newer rule finds
+    is not found. Plain ASCII questions have the same terms under every rule.
+    """
+    if not con.execute("SELECT 1 FROM store_info WHERE name = 'question_index'").fetchall():
+        return
+    outdated = fetch(
+        con, "SELECT scope, seq, question, ts_captured FROM reasonlets WHERE strlen(question) > length(question)"
+    )
+    with lend(con, outdated=outdated.select("seq")):
+        con.execute("DELETE FROM postings WHERE seq IN (SELECT seq FROM outdated)")
+        con.execute("DELETE FROM question_lengths WHERE seq IN (SELECT seq FROM outdated)")
+    add_questions(con, outdated)
+    con.execute("DELETE FROM store_info WHERE name = 'question_index'")
 
 
 def remove_questions(con: Connection) -> None:

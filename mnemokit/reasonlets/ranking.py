@@ -24,7 +24,9 @@ import polars as pl
 from mnemokit.errors import InvalidInput
 from mnemokit.frames import FLOAT, INSTANT, INT, TEXT, conform
 from mnemokit.instants import Instant, as_utc
-from mnemokit.records import ParentRate, RankParams
+from mnemokit.reasonlets.columns import checked_frame, why_unfit
+from mnemokit.reasonlets.keys import checked_number, checked_words
+from mnemokit.records import OUTCOMES, ParentRate, RankParams
 from mnemokit.store import Connection, fetch, lend, query
 
 MANY = 5_000
@@ -66,7 +68,7 @@ def rank(
 
     Args:
         reasonlets: ``reasonlet_id`` and ``parent_id`` at least; ``version``, ``scope``, ``question`` and
-            ``ts_captured`` (Datetime, UTC) where there are any.
+            ``ts_captured`` (Datetime with a time zone, like every instant) where there are any.
         runs: ``reasonlet_id`` and ``outcome`` (success, failure or null); ``run_id`` if there is feedback, ``ts_run``
             to be read as of a time. A column ``verdict``, as ``mem.frame("runs")`` has it, is used if no feedback is
             given.
@@ -84,7 +86,8 @@ def rank(
         live parent), ``scope, question, ts_captured``. Ties: more runs, then newer, then id.
 
     Raises:
-        InvalidInput: If a needed column is missing, k is not positive, or ``at`` is naive.
+        InvalidInput: If a needed column is missing, of another type or without a time zone, an outcome is none, k is
+            not positive, or ``at`` is naive.
 
     Example:
         >>> reasonlets = pl.DataFrame({"reasonlet_id": ["a", "b"], "parent_id": [None, "a"]})
@@ -93,12 +96,14 @@ def rank(
         >>> rank(reasonlets, runs).select("reasonlet_id", "n", "s", pl.col("prior", "rate").round(4)).rows()
         [('a', 10, 9, 0.5, 0.8333), ('b', 0, 0, 0.8333, 0.8333)]
     """
-    params = RankParams(k=k, parent_rate=parent_rate, interval=interval)
-    moment = None if at is None else as_utc(at)
+    params = RankParams(
+        k=checked_number(k, "k"), parent_rate=parent_rate, interval=checked_number(interval, "interval")
+    )
+    moment, name = None if at is None else as_utc(at), checked_words(scope, "scope")
     with duckdb.connect(":memory:") as con:
         con.execute("SET TimeZone = 'UTC'")
         with lend(con, **_numbered(reasonlets, runs, feedback, moment)):
-            return ranked(con, params, at=moment, scope=scope)
+            return ranked(con, params, at=moment, scope=name)
 
 
 def ranked(
@@ -177,7 +182,8 @@ def _inverses() -> tuple[_Inverse, _Inverse]:
 
 def needed_params(params: RankParams, k: float | None, parent_rate: ParentRate | None) -> RankParams:
     """The parameters of one call: the store's own, with what the caller gave in their place."""
-    given = {name: value for name, value in (("k", k), ("parent_rate", parent_rate)) if value is not None}
+    strength = None if k is None else checked_number(k, "k")
+    given = {name: value for name, value in (("k", strength), ("parent_rate", parent_rate)) if value is not None}
     return dataclasses.replace(params, **given) if given else params
 
 
@@ -193,6 +199,7 @@ _REASONLETS: dict[str, pl.DataType] = {
 }
 _RUNS: dict[str, pl.DataType] = {"run_id": TEXT, "reasonlet_id": TEXT, "outcome": TEXT, "ts_run": INSTANT}
 _FEEDBACK: dict[str, pl.DataType] = {"run_id": TEXT, "outcome": TEXT, "ts_given": INSTANT}
+_UNTOUCHED = "nothing was ranked"
 _LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -208,7 +215,12 @@ def _numbered(
     numbers = versions.select("reasonlet_id", no=pl.col("seq"))
     parents = numbers.rename({"reasonlet_id": "parent_id", "no": "parent_no"})
     identified = set[str]() if feedback is None else {"run_id"}
-    made = _complete(_judged(runs, feedback, at), "runs", _RUNS, {"reasonlet_id", "outcome", *identified, *dated})
+    made = _complete(
+        _judged(checked_frame(runs, "runs", _UNTOUCHED), feedback, at),
+        "runs",
+        _RUNS,
+        {"reasonlet_id", "outcome", *identified, *dated},
+    )
     given = pl.DataFrame(schema=_FEEDBACK) if feedback is None else feedback
     verdicts = _complete(given, "feedback", _FEEDBACK, {"run_id", "outcome", "ts_given"})
     judged = made.select("run_id", run_no=pl.col("seq"))
@@ -219,21 +231,46 @@ def _numbered(
     }
 
 
-def _complete(frame: pl.DataFrame, name: str, columns: dict[str, pl.DataType], needed: set[str]) -> pl.DataFrame:
+def _complete(given: object, name: str, columns: dict[str, pl.DataType], needed: set[str]) -> pl.DataFrame:
     """The frame's columns that the rule reads, neutral where they are missing, and ``seq``, the order of the rows."""
+    frame = checked_frame(given, name, _UNTOUCHED)
     missing = [column for column in columns if column in needed and column not in frame.columns]
     if missing:
         raise InvalidInput(
             f"the {name} frame has no column {', '.join(missing)}; it has {', '.join(frame.columns)}; "
             "nothing was ranked"
         )
-    return frame.select(
+    for column, dtype in columns.items():
+        if column in frame.columns:
+            _check_type(frame, name, column, dtype)
+    read = frame.select(
         *(
             (pl.col(column) if column in frame.columns else _neutral(dtype)).cast(dtype).alias(column)
             for column, dtype in columns.items()
         ),
         seq=pl.int_range(pl.len(), dtype=pl.Int64),
     )
+    # Where no time is asked for, a row without an instant counts as any other.
+    undated = [column for column, dtype in columns.items() if dtype == INSTANT and column not in needed]
+    read = read.with_columns(pl.col(undated).fill_null(_LONG_AGO))
+    if "outcome" in columns:
+        for outcome, row in (
+            read.filter(~pl.col("outcome").is_in(OUTCOMES)).select("outcome", "seq").head(1).iter_rows()
+        ):
+            raise InvalidInput(
+                f"row {row} of the {name} frame has the outcome {outcome!r}; an outcome is 'success', 'failure' or "
+                "null; nothing was ranked"
+            )
+    return read
+
+
+def _check_type(frame: pl.DataFrame, name: str, column: str, wanted: pl.DataType) -> None:
+    given = frame.schema[column]
+    # Ids and versions may be numbers; they are read as their digits.
+    digits = wanted == TEXT and column not in ("outcome", "verdict") and given.is_numeric()
+    why = None if digits else why_unfit(given, wanted)
+    if why is not None:
+        raise InvalidInput(f"the {name} frame's column {column} {why}; {_UNTOUCHED}; cast it first")
 
 
 def _neutral(dtype: pl.DataType) -> pl.Expr:
@@ -244,6 +281,8 @@ def _judged(runs: pl.DataFrame, feedback: pl.DataFrame | None, at: datetime | No
     """Runs whose outcome is the verdict they carry, if their feedback is not given beside them."""
     if feedback is not None or "verdict" not in runs.columns or "outcome" not in runs.columns:
         return runs
+    for column in ("outcome", "verdict"):
+        _check_type(runs, "runs", column, TEXT)
     if at is not None and runs.filter(pl.col("verdict").ne_missing(pl.col("outcome"))).height:
         raise InvalidInput(
             "these runs carry verdicts of feedback, which may be later than `at`; give feedback= as well; "

@@ -19,7 +19,14 @@ from mnemokit.reasonlets import graph as graphs
 from mnemokit.reasonlets import recall as recalls
 from mnemokit.reasonlets.embedding import Embedder
 from mnemokit.reasonlets.explain import Explanation, explain
-from mnemokit.reasonlets.keys import checked_text, erasure_after
+from mnemokit.reasonlets.keys import (
+    checked_count,
+    checked_id,
+    checked_number,
+    checked_text,
+    checked_words,
+    erasure_after,
+)
 from mnemokit.reasonlets.ranking import needed_params, ranked
 from mnemokit.records import ParentRate
 from mnemokit.store import Connection, Store, fetch, query
@@ -116,10 +123,10 @@ class ReasonletReads:
             ...     mem.reasonlets.rank().select("n", "s", "prior", "prior_source").rows()
             [(1, 1, 0.5, 'neutral')]
         """
-        params = needed_params(self._store.rank_params, k, parent_rate)
+        params, name = needed_params(self._store.rank_params, k, parent_rate), checked_words(scope, "scope")
         moment = None if at is None else as_utc(at)
         with self._store.read() as con:
-            return ranked(con, params, at=moment, scope=scope)
+            return ranked(con, params, at=moment, scope=name)
 
     def recall(
         self,
@@ -144,7 +151,9 @@ class ReasonletReads:
             subject: The person who asks.
             at: As of this instant; None: as the store stands.
             log: Keep the recall and what it showed. A read-only store keeps nothing, and none keeps what is not later
-                than an erasure of the scope or the subject.
+                than an erasure of the scope or the subject. Given with ``at``, it is kept as of that instant, not of the
+                present: pass ``log=False`` to look back without leaving a recall in the past. A store made under an
+                older rule of terms is indexed anew by its first kept recall by words.
             embedder: Compare by vectors instead of words (BM25).
 
         Returns:
@@ -152,7 +161,8 @@ class ReasonletReads:
             and ``score``; best first. Empty if nothing is similar.
 
         Raises:
-            InvalidInput: If an argument is out of its range.
+            InvalidInput: If an argument is out of its range, or the embedder is none, gives no proper vectors, or gives
+                other dimensions than were kept under its name.
 
         Example:
             >>> import mnemokit as mk
@@ -161,18 +171,17 @@ class ReasonletReads:
             ...     mem.reasonlets.recall("refund an order", scope="shop").select("rank", "similarity").rows()
             [(1, 1.0)]
         """
-        if limit < 1:
-            raise InvalidInput(f"limit must be at least 1, not {limit!r}; nothing was recalled")
-        least = 0.0 if min_similarity is None else min_similarity
+        most = checked_count(limit, "limit")
+        least = 0.0 if min_similarity is None else checked_number(min_similarity, "min_similarity")
         if not 0 <= least <= 1:
             raise InvalidInput(f"min_similarity must be from 0 to 1, not {min_similarity!r}; nothing was recalled")
         params = self._store.rank_params
         asked = recalls.Asked(
             question=checked_text(question, "question"),
             scope=checked_text(scope, "scope"),
-            limit=limit,
+            limit=most,
             min_similarity=least,
-            params=params if weight is None else dataclasses.replace(params, weight=weight),
+            params=params if weight is None else dataclasses.replace(params, weight=checked_number(weight, "weight")),
             subject=None if subject is None else checked_text(subject, "subject"),
             at=None if at is None else as_utc(at),
             embedder=embedder,
@@ -195,8 +204,9 @@ class ReasonletReads:
         Raises:
             NotFound: If it is unknown.
         """
+        name = checked_id(reasonlet_id, "reasonlet_id")
         with self._store.read() as con:
-            rows = fetch(con, query("reasonlet"), {"reasonlet_id": reasonlet_id}).rows(named=True)
+            rows = fetch(con, query("reasonlet"), {"reasonlet_id": name}).rows(named=True)
         if not rows:
             raise NotFound(f"there is no reasonlet {reasonlet_id!r}; check the id")
         text = rows[0].pop("graph")
@@ -210,13 +220,13 @@ class ReasonletReads:
             other_id: The graph before; None: the parent, or the empty graph for a root.
 
         Returns:
-            The rows of ``graph.diff``: part, change, key, before, after.
+            The rows of ``graph.diff``: part, change, key, before, after, property.
 
         Raises:
             NotFound: If one of them is unknown.
         """
         after = self.get(reasonlet_id)
-        before_id = after.parent_id if other_id is None else other_id
+        before_id = after.parent_id if other_id is None else checked_id(other_id, "other_id")
         return graphs.diff({} if before_id is None else self.get(before_id).graph, after.graph)
 
     def lineage(self, reasonlet_id: str, at: Instant | None = None) -> pl.DataFrame:
@@ -224,7 +234,9 @@ class ReasonletReads:
 
         Args:
             reasonlet_id: Any version of it.
-            at: As of this instant; None: as it stands.
+            at: As of this instant; None: as it stands. A parent that was captured later is not known then: ``parent_id``
+                is null, ``root_id``, ``depth`` and ``path`` begin at the version itself, and ``high_water`` is the
+                highest number among the versions of that root at that time.
 
         Returns:
             One row per version, by label: ``reasonlet_id, parent_id, root_id, version, depth, path`` (ids from the root
@@ -234,12 +246,15 @@ class ReasonletReads:
         Raises:
             NotFound: If the reasonlet is unknown.
         """
-        moment = None if at is None else as_utc(at)
+        moment, name = None if at is None else as_utc(at), checked_id(reasonlet_id, "reasonlet_id")
         with self._store.read() as con:
-            rows = con.execute("SELECT root_id FROM reasonlets WHERE reasonlet_id = ?", [reasonlet_id]).fetchall()
+            rows = con.execute("SELECT root_id FROM reasonlets WHERE reasonlet_id = ?", [name]).fetchall()
             if not rows:
                 raise NotFound(f"there is no reasonlet {reasonlet_id!r}; check the id")
-            return conform(fetch(con, query("lineage"), {"root_id": rows[0][0], "at": moment}), LINEAGE_SCHEMA)
+            found = conform(fetch(con, query("lineage"), {"root_id": rows[0][0], "at": moment}), LINEAGE_SCHEMA)
+        own = found.filter(reasonlet_id=name)["root_id"]
+        # As of a time, versions that only a later root joined stand apart.
+        return found.filter(pl.col("root_id") == own.item()) if own.len() else found
 
     def forest(self, at: Instant | None = None) -> pl.DataFrame:
         """Where every reasonlet stands: its root and its depth.
@@ -275,5 +290,6 @@ class ReasonletReads:
             [(1, 1, 0.6667, 0.1667)]
         """
         params = needed_params(self._store.rank_params, k, parent_rate)
+        name = checked_id(reasonlet_id, "reasonlet_id")
         with self._store.read() as con:
-            return explain(con, reasonlet_id, params, None if at is None else as_utc(at))
+            return explain(con, name, params, None if at is None else as_utc(at))

@@ -16,7 +16,15 @@ from datetime import datetime
 import polars as pl
 
 from mnemokit.frames import FLOAT, INT, TEXT, conform
-from mnemokit.reasonlets.embedding import Embedder, embedded, keep_vectors, missing_vectors, name_of
+from mnemokit.reasonlets.embedding import (
+    Embedder,
+    check_dimensions,
+    embedded,
+    keep_vectors,
+    missing_vectors,
+    name_of,
+)
+from mnemokit.reasonlets.question_index import index_anew_if_due
 from mnemokit.reasonlets.ranking import RANK_SCHEMA, rule_values, with_intervals
 from mnemokit.reasonlets.tokens import tokens
 from mnemokit.records import RankParams
@@ -62,16 +70,17 @@ def recall(con: Connection, asked: Asked, *, keep: bool) -> pl.DataFrame:
     Args:
         con: The connection.
         asked: What is asked.
-        keep: The connection is in a writing transaction, and new vectors may be kept.
+        keep: The connection is in a writing transaction: new vectors may be kept, and an index of an older rule of
+            terms is brought up to date.
+
+    Raises:
+        InvalidInput: If the embedder is none, or gives no proper vectors.
     """
-    if asked.embedder is None:
-        return _by_words(con, asked)
-    missing = missing_vectors(con, asked.embedder, asked.scope)
+    if asked.embedder is not None:
+        return _by_vectors(con, asked, asked.embedder, keep=keep)
     if keep:
-        keep_vectors(con, asked.embedder, missing)
-        missing = missing.clear()
-    with lend(con, more_vectors=missing):
-        return _by_vectors(con, asked, asked.embedder)
+        index_anew_if_due(con)
+    return _by_words(con, asked)
 
 
 def log(con: Connection, asked: Asked, shown: pl.DataFrame, now: datetime) -> pl.DataFrame:
@@ -119,9 +128,16 @@ def _by_words(con: Connection, asked: Asked) -> pl.DataFrame:
     )
 
 
-def _by_vectors(con: Connection, asked: Asked, embedder: Embedder) -> pl.DataFrame:
-    vector = embedded(embedder, [asked.question])[0].tolist()
-    return _best(con, asked, "recall_vectors", {"embedder": name_of(embedder), "asked": vector})
+def _by_vectors(con: Connection, asked: Asked, embedder: Embedder, *, keep: bool) -> pl.DataFrame:
+    name = name_of(embedder)
+    vector = embedded(embedder, [asked.question])[0]
+    check_dimensions(con, name, vector.size)
+    missing = missing_vectors(con, embedder, name, asked.scope)
+    if keep:
+        keep_vectors(con, name, missing)
+        missing = missing.clear()
+    with lend(con, more_vectors=missing):
+        return _best(con, asked, "recall_vectors", {"embedder": name, "asked": vector.tolist()})
 
 
 _SELECTED = (

@@ -11,7 +11,7 @@ from mnemokit.instants import Instant, at_or_now
 from mnemokit.reasonlets import calls
 from mnemokit.reasonlets import graph as graphs
 from mnemokit.reasonlets.capture import RECEIPTS_SCHEMA, batch_from_frame, ingest
-from mnemokit.reasonlets.keys import checked_outcome, checked_provenance, checked_text, checked_words
+from mnemokit.reasonlets.keys import checked_id, checked_outcome, checked_provenance, checked_text, checked_words
 from mnemokit.records import Outcome, Receipt
 from mnemokit.store import Store
 
@@ -49,7 +49,7 @@ class ReasonletWrites:
             subject: The person it was done for.
             provenance: Where it came from: a text, or anything that JSON can carry.
             parent_id: The reasonlet that this is a version or a run of.
-            recall_id: The recall that it followed.
+            recall_id: The recall that it followed; it must have searched the same scope.
             at: When; an aware instant. Left out: now.
             key: Idempotency key: the same key again returns the first receipt and writes nothing.
 
@@ -58,7 +58,7 @@ class ReasonletWrites:
 
         Raises:
             InvalidInput: If a value cannot be kept; see ``graph.canonical``.
-            NotFound: If the parent is not in this scope, or the recall is unknown.
+            NotFound: If the parent or the recall is not of this scope.
             Forgotten: If scope or subject were erased later than ``at``.
             Conflict: If the key was used for another call.
 
@@ -79,8 +79,8 @@ class ReasonletWrites:
             outcome=checked_outcome(outcome),
             subject=None if subject is None else checked_text(subject, "subject"),
             provenance=checked_provenance(provenance),
-            parent_id=parent_id,
-            recall_id=recall_id,
+            parent_id=checked_words(parent_id, "parent_id"),
+            recall_id=checked_words(recall_id, "recall_id"),
             ts=at_or_now(at),
             key_hash=self._key(key),
         )
@@ -92,8 +92,9 @@ class ReasonletWrites:
         Args:
             captures: ``scope`` and ``graph`` (JSON text; or structs of nodes, edges and properties, whose null fields
                 are left out, since a struct cannot tell null from absent), and where there are any ``question,
-                outcome, subject, provenance, parent_id, recall_id, ts`` (Datetime, UTC; null or left out: now),
-                ``key``. Captures are settled in the order of their instants, then of their rows.
+                outcome, subject, provenance`` (a text, or structs or lists, kept as their JSON without null fields),
+                ``parent_id, recall_id, ts`` (Datetime with a time zone; null or left out: now), ``key``. Captures are
+                settled in the order of their instants, then of their rows.
 
         Returns:
             A row per capture, in the order given: ``kind, reasonlet_id, version, run_id, written``. ``written`` is
@@ -101,8 +102,9 @@ class ReasonletWrites:
             refuses.
 
         Raises:
-            InvalidInput: If a value cannot be kept; the row is named.
-            NotFound: If a parent is not in the scope of its capture.
+            InvalidInput: If a value cannot be kept (the row is named), or a column is of another type.
+            NotFound: If a parent or a recall is not of the scope of its capture; the row is named.
+            Conflict: If a key was used for another call.
 
         Example:
             >>> import mnemokit as mk
@@ -136,21 +138,21 @@ class ReasonletWrites:
             provenance: Where this is known from: a text, or anything that JSON can carry.
             at: When; left out: now.
             key: Idempotency key: the same key again returns the first run's id and writes nothing.
-            recall_id: The recall that it followed.
+            recall_id: The recall that it followed; it must have searched the reasonlet's scope.
 
         Returns:
             The run's id.
 
         Raises:
-            NotFound: If the reasonlet or the recall is unknown.
+            NotFound: If the reasonlet is unknown, or the recall is not of its scope.
             Forgotten: If scope or subject were erased later than ``at``.
         """
         given = calls.Run(
-            reasonlet_id=reasonlet_id,
+            reasonlet_id=checked_id(reasonlet_id, "reasonlet_id"),
             outcome=checked_outcome(outcome),
             subject=None if subject is None else checked_text(subject, "subject"),
             provenance=checked_provenance(provenance),
-            recall_id=recall_id,
+            recall_id=checked_words(recall_id, "recall_id"),
             ts=at_or_now(at),
             key_hash=self._key(key),
         )
@@ -183,7 +185,7 @@ class ReasonletWrites:
             Forgotten: If the subject was erased later than ``at``.
         """
         given = calls.Feedback(
-            run_id=run_id,
+            run_id=checked_id(run_id, "run_id"),
             outcome=checked_outcome(outcome),
             subject=None if subject is None else checked_text(subject, "subject"),
             note=checked_words(note, "note"),

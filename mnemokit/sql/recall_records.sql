@@ -1,11 +1,11 @@
 -- What may be shown, as the store stands, with its record and its parent's; part of a WITH. It reads run_counts, which every
--- write keeps equal to what rank_counted.sql counts, instead of every run.
+-- write keeps equal to what rank_counted.sql counts, instead of every run. The gate is rounded as the similarities are.
 -- A prior is never below 1/2 and a rate never above 1. So the most similar questions, with neutral priors, give a score that
 -- is reached in any case, and what is less similar than that score cannot be shown: it need not be rated.
 closest AS (
     SELECT seq, similarity
     FROM similarities
-    WHERE similarity >= $min_similarity
+    WHERE similarity >= round(1e12 * $min_similarity) / 1e12
     ORDER BY similarity DESC
     LIMIT 16 * $most
 ),
@@ -19,7 +19,7 @@ reached AS (
 candidates AS (
     SELECT seq, similarity
     FROM similarities
-    WHERE similarity >= greatest($min_similarity, coalesce((SELECT score FROM reached), 0))
+    WHERE similarity >= greatest(round(1e12 * $min_similarity) / 1e12, coalesce((SELECT score FROM reached), 0))
 ),
 records AS (
     SELECT reasonlet.*, candidates.similarity, own_runs.n, own_runs.s, parent_runs.reasonlet_no IS NOT NULL AS has_parent,

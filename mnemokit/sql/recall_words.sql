@@ -1,5 +1,7 @@
 -- How similar the questions of a scope are to the one asked: BM25(asked, found) / BM25(asked, asked), clipped to 1. Part
 -- of a WITH. A term that no question has counts in the denominator, so that similarities can be compared across questions.
+-- The terms are added up in any order, so that only 12 digits mean something: rounded to them (round(x, 12) is slower), a
+-- question asked in its own words is 1 and passes every gate.
 -- The factor k1 + 1 of every term cancels. Only questions that share a term are found.
 asked AS (
     SELECT unnest($terms::VARCHAR[]) AS term, unnest($occurrences::BIGINT[]) AS occurrences
@@ -41,7 +43,7 @@ scores AS (
     GROUP BY hit.seq
 ),
 similarities AS (
-    SELECT scores.seq, least(1, scores.score / asked_itself.score) AS similarity
+    SELECT scores.seq, least(1, round(1e12 * scores.score / asked_itself.score) / 1e12) AS similarity
     FROM scores
     CROSS JOIN asked_itself
 ),

@@ -1,4 +1,4 @@
+-- fresh has every canonical column, and of the others (hashed values, the reader) only those that are not empty.
 INSERT INTO turns BY NAME
-SELECT turn_no, source, session_id, turn_id, step, parallel_group, executor, executor_version, requestor, ts, ok,
-       user_id, scope, question, session_outcome, meta
+SELECT *
 FROM fresh;

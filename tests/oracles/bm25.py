@@ -5,28 +5,45 @@ from __future__ import annotations
 import math
 import unicodedata
 
-UNSPACED = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HANGUL SYLLABLE")
+UNSPACED = (
+    "CJK UNIFIED",
+    "CJK COMPATIBILITY IDEOGRAPH",
+    "IDEOGRAPHIC ITERATION",
+    "IDEOGRAPHIC CLOSING",
+    "IDEOGRAPHIC NUMBER ZERO",
+    "HIRAGANA",
+    "HENTAIGANA",
+    "KATAKANA",
+    "COMBINING KATAKANA-HIRAGANA",
+    "HANGUL SYLLABLE",
+)
+
+
+def kind_of(letter):
+    """word, unspaced, sign, between, or nothing (as if it were not there)."""
+    category, name = unicodedata.category(letter), unicodedata.name(letter, "")
+    if category == "Cf" or "VARIATION SELECTOR" in name:
+        return "nothing"
+    if category == "So":
+        return "sign"
+    if category[0] not in "LMN":
+        return "between"
+    return "unspaced" if name.startswith(UNSPACED) else "word"
 
 
 def tokens(text):
-    """Runs of letters, marks and digits after NFKC and case folding; pairs of characters in unspaced scripts."""
+    """Runs of letters, marks and digits after NFKC and case folding; elsewhere each character and each pair."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    found, run, unspaced = [], "", False
-
-    def end():
-        if run and unspaced:
-            found.extend([run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)])
-        elif run:
-            found.append(run)
-
-    for letter in [*folded, " "]:
-        inside = unicodedata.category(letter)[0] in "LMN"
-        kind = unicodedata.name(letter, "").startswith(UNSPACED)
-        if not inside or kind != unspaced:
-            end()
-            run = ""
-        if inside:
-            run, unspaced = run + letter, kind
+    letters = [(kind_of(letter), letter) for letter in folded if kind_of(letter) != "nothing"]
+    found = []
+    for place, (kind, letter) in enumerate(letters):
+        before, last = letters[place - 1] if place else ("between", "")
+        if kind == "word" and before == "word":
+            found[-1] += letter
+        elif kind in ("unspaced", "sign"):
+            found += [last + letter, letter] if before == kind else [letter]
+        elif kind == "word":
+            found.append(letter)
     return found
 
 
