@@ -151,9 +151,9 @@ class ReasonletReads:
             subject: The person who asks.
             at: As of this instant; None: as the store stands.
             log: Keep the recall and what it showed. A read-only store keeps nothing, and none keeps what is not later
-                than an erasure of the scope or the subject. Given with ``at``, it is kept as of that instant, not of the
-                present: pass ``log=False`` to look back without leaving a recall in the past. A store made under an
-                older rule of terms is indexed anew by its first kept recall by words.
+                than an erasure of the scope or the subject. Given with ``at``, it is kept as of that instant, not of
+                the present: pass ``log=False`` to look back without leaving a recall in the past. A store made under
+                an older rule of terms is indexed anew by its first kept recall by words.
             embedder: Compare by vectors instead of words (BM25).
 
         Returns:
@@ -234,9 +234,9 @@ class ReasonletReads:
 
         Args:
             reasonlet_id: Any version of it.
-            at: As of this instant; None: as it stands. A parent that was captured later is not known then: ``parent_id``
-                is null, ``root_id``, ``depth`` and ``path`` begin at the version itself, and ``high_water`` is the
-                highest number among the versions of that root at that time.
+            at: As of this instant; None: as it stands. A parent that was captured later is not known then:
+                ``parent_id`` is null, ``root_id``, ``depth`` and ``path`` begin at the version itself, and
+                ``high_water`` is the highest number among the versions of that root at that time.
 
         Returns:
             One row per version, by label: ``reasonlet_id, parent_id, root_id, version, depth, path`` (ids from the root
