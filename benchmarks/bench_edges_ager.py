@@ -4,7 +4,7 @@ python benchmarks/bench_edges_ager.py [--edges N] [--nights N]
 
 Stores in a file and in memory; nights that end nothing, and nights that demote some. Where records are demoted, the
 bare UPDATE sets their state too (``bare_update``); ``bare_decay`` only sets weight and ts_last. The nights of all go
-in turns.
+in turns. The last line is of a store in which somebody changed one record by hand.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ SET weight = {FADED}, ts_last = $now,
 """
 
 
-def ager(frame: pl.DataFrame, nights: int, *, some_end: bool, folder: Path | None) -> None:
+def ager(frame: pl.DataFrame, nights: int, *, some_end: bool, folder: Path | None, by_hand: bool = False) -> None:
     """Nights of the ager, and of the bare statements in stores of their own."""
     frame = frame if some_end else frame.with_columns(weight=pl.lit(1.0))
     names = ("ours", "decay", "demote")
     ours, decay, demote = (filled(frame, folder / f"{name}.duckdb" if folder else None) for name in names)
+    if by_hand:
+        Mnests(ours).transition_state(frame["mnest_id"][0], "superseded", at=DAY0 + timedelta(days=30))
 
     def bare(store: Store, sql: str) -> float:
         def work(con: Connection) -> None:
@@ -58,6 +60,7 @@ def ager(frame: pl.DataFrame, nights: int, *, some_end: bool, folder: Path | Non
     emit(
         "edges_ager",
         where="a file" if folder else "memory",
+        by_hand=by_hand,
         edges=frame.height,
         nights=nights,
         decayed_a_night=decayed // nights,
@@ -71,7 +74,7 @@ def ager(frame: pl.DataFrame, nights: int, *, some_end: bool, folder: Path | Non
 
 
 def main() -> None:
-    """All four."""
+    """All five."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--edges", type=int, default=1_000_000)
     arguments.add_argument("--nights", type=int, default=7)
@@ -81,6 +84,8 @@ def main() -> None:
         for some_end in (False, True):
             with tempfile.TemporaryDirectory() as folder:
                 ager(frame, given.nights, some_end=some_end, folder=Path(folder) if in_file else None)
+    with tempfile.TemporaryDirectory() as folder:
+        ager(frame, given.nights, some_end=True, folder=Path(folder), by_hand=True)
 
 
 if __name__ == "__main__":

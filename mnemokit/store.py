@@ -48,7 +48,11 @@ WRITE_RETRIES = 50
 _SHARED_CONFIG: dict[str, str | bool | int | float | list[str]] = {"python_enable_replacements": False}
 
 
-_AMOUNT = re.compile(r"\d+(\.\d+)? ?[KMGT]i?B")
+_AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGT])(I?)B", re.IGNORECASE)
+
+LEAST_MEMORY = 64
+"""Megabytes: with less, DuckDB may fail before its first query."""
+_MOST_MEMORY = 2**63
 
 
 class Store:
@@ -68,7 +72,7 @@ class Store:
         StoreVersion: If the file is no mnemokit store, or a newer one.
         NotFound: If a file to be read does not exist.
         Conflict: If other parameters are given than those the file was made with.
-        InvalidInput: If the memory limit is no amount.
+        InvalidInput: If the memory limit is no amount, or less than DuckDB can work with.
     """
 
     def __init__(
@@ -88,10 +92,8 @@ class Store:
         self.anonymous_ids = frozenset(anonymous_ids)
         self.threads = threads
         self.memory_limit = memory_limit
-        if memory_limit is not None and not _AMOUNT.fullmatch(memory_limit):
-            raise InvalidInput(
-                f"memory_limit={memory_limit!r} is no amount of memory; nothing was opened; give one such as '2GB'"
-            )
+        if memory_limit is not None:
+            _check_amount(memory_limit)
         self._lock = threading.RLock()
         self._closed = False
         self._con = self._connect()
@@ -101,7 +103,7 @@ class Store:
             self.rank_params = self._settled("rank_params", rank_params, RankParams)
             self._hash_key = bytes.fromhex(self._info("hash_key") or "")
         except BaseException:
-            self._con.close()
+            self.close()
             raise
 
     @property
@@ -345,6 +347,23 @@ def _connect_file(path: Path, *, read_only: bool) -> Connection:
         if not path.parent.exists():
             raise NotFound(f"the folder {path.parent} does not exist; nothing was created; make it first") from None
         raise StoreVersion(f"{path} cannot be opened: {text.splitlines()[0]}; it was left as it is") from error
+
+
+def _check_amount(memory_limit: object) -> None:
+    amount = _AMOUNT.fullmatch(memory_limit) if isinstance(memory_limit, str) else None
+    size = 0.0
+    if amount is not None:
+        number, unit, binary = amount.groups()
+        size = float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit.upper()) + 1)
+    if amount is None or size >= _MOST_MEMORY:
+        raise InvalidInput(
+            f"memory_limit={memory_limit!r} is no amount of memory; nothing was opened; give one such as '2GB'"
+        )
+    if size < LEAST_MEMORY * 1000**2:
+        raise InvalidInput(
+            f"memory_limit={memory_limit!r} is less than {LEAST_MEMORY}MB, with which DuckDB cannot work; "
+            "nothing was opened; give more, such as '2GB'"
+        )
 
 
 def _lock_down(con: Connection, threads: int | None, memory_limit: str | None) -> None:

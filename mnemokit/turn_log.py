@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from json.encoder import encode_basestring
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -19,9 +20,14 @@ from typing import Literal, Self
 from mnemokit.errors import InvalidInput
 from mnemokit.instants import Instant, as_utc, present
 from mnemokit.records import OUTCOMES, Outcome
-from mnemokit.turns.frame import MAX_NAME_CHARS
+from mnemokit.turns.documents import MAX_LINE_BYTES
+from mnemokit.turns.frame import END_OF_INSTANTS, FIRST_INSTANT, MAX_NAME_CHARS, OUTSIDE_YEARS, TURNS_SCHEMA
 
 Fsync = Literal["never", "rotate", "always"]
+
+_KEYS = frozenset({*TURNS_SCHEMA, "arguments", "result"})
+_NAMES = ("executor", "executor_version", "user_id", "source")
+_TEXTS = ("requestor", "scope", "question", "meta")
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -32,7 +38,7 @@ class TurnLog:
     Args:
         path: The file, created if missing, with its folder.
         fsync: "never": a turn survives a killed process, not a power cut; "always": it is on the disk when ``append``
-            returns; "rotate": only a finished file is synced.
+            returns, and so is the file's name in its folder; "rotate": only a finished file is synced, with its name.
         rotate_bytes: A file that has grown to this is set aside as ``<name>.<number><suffix>`` and a new one begun;
             None never rotates. Replay a rotated log with a glob.
 
@@ -59,8 +65,13 @@ class TurnLog:
         self.path = Path(path)
         self.fsync = fsync
         self.rotate_bytes = rotate_bytes
+        self._name = str(self.path)
         self._lock = threading.Lock()
+        new = [folder for folder in (self.path.parent, *self.path.parent.parents) if not folder.exists()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if fsync == "always":
+            for folder in reversed(new):
+                _sync_folder(folder.parent)
         self._file: int | None = self._open()
 
     def append(
@@ -91,31 +102,31 @@ class TurnLog:
             turn_id: The message it belongs to; ``session_id:step`` if left out.
             parallel_group: Steps called together share it; the step itself if left out.
             requestor: Who called.
-            ts: Aware instant; the present if left out.
+            ts: Aware instant, of the years 1970 to 2199; the present if left out.
             ok: Did it succeed.
             user_id: The person it was for.
-            scope: The domain.
+            scope: The domain; like every text it is not empty, None stands for none.
             question: The task.
             session_outcome: "success" or "failure", once it is known.
             meta: What else to keep, as JSON.
 
         Raises:
-            InvalidInput: If a value cannot be a turn's; nothing was written.
+            InvalidInput: If a value cannot be a turn's, which is if a replay would reject it; nothing was written.
         """
         row: dict[str, object] = {"session_id": session_id, "step": step, "executor": executor}
         row["turn_id"] = turn_id if turn_id is not None else f"{session_id}:{step}"
         row["parallel_group"] = step if parallel_group is None else parallel_group
         row["ts"] = _stamp(ts)
-        rest = {
-            "executor_version": executor_version,
-            "requestor": requestor,
-            "ok": ok,
-            "user_id": user_id,
-            "scope": scope,
-            "question": question,
-            "session_outcome": session_outcome,
-        }
-        row |= {name: value for name, value in rest.items() if value is not None}
+        rest = (
+            ("executor_version", executor_version),
+            ("requestor", requestor),
+            ("ok", ok),
+            ("user_id", user_id),
+            ("scope", scope),
+            ("question", question),
+            ("session_outcome", session_outcome),
+        )
+        row |= {name: value for name, value in rest if value is not None}
         if meta is not None:
             row["meta"] = _json(meta)
         _check(row)
@@ -125,14 +136,23 @@ class TurnLog:
         """Write several turns in one piece: all of them or none.
 
         Args:
-            turns: Mappings with the arguments of ``append`` as keys.
+            turns: Mappings with the arguments of ``append`` as keys; ``meta`` may be JSON text. They may also have
+                ``source`` (instead of "turns" or the replay's label) and, as JSON, ``arguments`` and ``result``.
 
         Returns:
             How many were written.
+
+        Raises:
+            InvalidInput: As ``append``, also if a key is none of these; nothing was written.
         """
         lines: list[bytes] = []
         for turn in turns:
             row = {name: value for name, value in turn.items() if value is not None}
+            if not row.keys() <= _KEYS:
+                odd = min(map(str, row.keys() - _KEYS))
+                raise InvalidInput(
+                    f"a turn has no {_shown(odd)}; it can have {', '.join(sorted(_KEYS))}; nothing was written"
+                )
             row.setdefault("executor", None)
             ts = row.get("ts")
             row["ts"] = _stamp(ts if isinstance(ts, (datetime, str)) or ts is None else str(ts))
@@ -166,6 +186,8 @@ class TurnLog:
 
     def _open(self) -> int:
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if self.fsync == "always":
+            _sync_folder(self.path.parent)
         there = os.fstat(file)
         self._identity = (there.st_ino, there.st_dev)
         self._end = -1
@@ -197,7 +219,7 @@ class TurnLog:
         """The size of the file that stands under the path, which is then ours and locked: it may have been rotated."""
         while True:
             try:
-                there = os.stat(self.path)  # noqa: PTH116 - a Path would double the cost of a line
+                there = os.stat(self._name)  # noqa: PTH116 - a Path would double the cost of a line
             except FileNotFoundError:
                 there = None
             if there is not None and (there.st_ino, there.st_dev) == self._identity:
@@ -214,51 +236,104 @@ class TurnLog:
         while (aside := self.path.with_name(f"{self.path.stem}.{number:06d}{self.path.suffix}")).exists():
             number += 1
         self.path.rename(aside)
+        if self.fsync != "never":
+            _sync_folder(self.path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk: syncing a file does not do that."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _stamp(ts: Instant | None) -> str:
-    return (present() if ts is None else as_utc(ts, "ts")).isoformat()
+    if ts is None:
+        return present().isoformat()
+    try:
+        moment = as_utc(ts, "ts")
+    except OverflowError:
+        moment = END_OF_INSTANTS
+    if not FIRST_INSTANT <= moment < END_OF_INSTANTS:
+        raise InvalidInput(f"ts={_shown(str(ts))} {OUTSIDE_YEARS}; nothing was written; give the turn's own instant")
+    return moment.isoformat()
 
 
 def _line(row: Mapping[str, object]) -> bytes:
     try:
-        return (_encode(row) + "\n").encode()
-    except (ValueError, TypeError, UnicodeEncodeError) as error:
-        raise InvalidInput(f"this turn cannot be written as JSON ({error}); nothing was written") from None
+        line = ("{" + ",".join([_member(name, value) for name, value in row.items()]) + "}\n").encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidInput(f"this turn cannot be written as JSON ({_told(error)}); nothing was written") from None
+    if len(line) > MAX_LINE_BYTES:
+        raise InvalidInput(f"this turn is longer than {MAX_LINE_BYTES} bytes; nothing was written; shorten it")
+    return line
+
+
+def _member(name: str, value: object) -> str:
+    # The encoder is made anew for whatever it is given; texts and numbers, which most values are, need none.
+    if type(value) is str:
+        return f'"{name}":{encode_basestring(value)}'
+    if type(value) is int:
+        return f'"{name}":{value}'
+    if type(value) is bool:
+        return f'"{name}":{"true" if value else "false"}'
+    return f'"{name}":{_encode(value)}'
 
 
 def _json(meta: object) -> str:
     try:
         return _encode(meta)
-    except (ValueError, TypeError) as error:
-        raise InvalidInput(f"meta cannot be written as JSON ({error}); nothing was written") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidInput(f"meta cannot be written as JSON ({_told(error)}); nothing was written") from None
+
+
+def _told(error: Exception) -> str:
+    """The encoder's reason; it quotes the whole text that cannot be encoded as UTF-8."""
+    if isinstance(error, UnicodeEncodeError):
+        return f"a lone surrogate at character {error.start + 1} of the line"
+    return str(error)[:200]
 
 
 def _check(row: Mapping[str, object]) -> None:
+    """Refuse what the reader of these lines rejects."""
     get = row.get
     if not (_is_name(get("session_id")) and _is_name(get("turn_id"))):
         _refuse(row, ("session_id", "turn_id"), f"text of 1 to {MAX_NAME_CHARS} characters")
-    if not (
-        (get("executor") is None or _is_name(get("executor")))
-        and (get("executor_version") is None or _is_name(get("executor_version")))
-    ):
-        _refuse(row, ("executor", "executor_version"), f"text of 1 to {MAX_NAME_CHARS} characters, or None")
+    for name in _NAMES:
+        value = get(name)
+        if value is not None and not _is_name(value):
+            _refuse(row, (name,), f"text of 1 to {MAX_NAME_CHARS} characters, or None")
+    for name in _TEXTS:
+        value = get(name)
+        if value is not None and not (isinstance(value, str) and value):
+            _refuse(row, (name,), "text that is not empty, or None")
     if not (_is_number(get("step")) and _is_number(get("parallel_group"))):
-        _refuse(row, ("step", "parallel_group"), "a whole number from 0")
-    if get("ok") not in (True, False, None):
+        _refuse(row, ("step", "parallel_group"), "a whole number from 0, below 2^62")
+    ok = get("ok")
+    if not (ok is None or ok is True or ok is False):
         _refuse(row, ("ok",), "True, False or None")
     if get("session_outcome") not in (None, *OUTCOMES):
         _refuse(row, ("session_outcome",), "'success', 'failure' or None")
 
 
 def _is_name(value: object) -> bool:
-    return type(value) is str and 0 < len(value) <= MAX_NAME_CHARS
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME_CHARS
 
 
 def _is_number(value: object) -> bool:
-    return type(value) is int and 0 <= value < 2**63
+    return type(value) is int and 0 <= value < 2**62
 
 
 def _refuse(row: Mapping[str, object], names: tuple[str, ...], what: str) -> None:
-    given = ", ".join(f"{name}={row.get(name)!r}" for name in names)
+    given = ", ".join(f"{name}={_shown(row.get(name))}" for name in names)
     raise InvalidInput(f"{given} must be {what}; nothing was written")
+
+
+def _shown(value: object) -> str:
+    """A value in a message: its beginning is enough to find it by."""
+    if value is None or isinstance(value, (str, int, float)):
+        shown = repr(value[:80] if isinstance(value, str) else value)
+        return shown if len(shown) <= 100 else shown[:99] + "…"
+    return f"a {type(value).__name__}"

@@ -127,7 +127,7 @@ ROWS = st.fixed_dictionaries(
     },
     optional={
         "ok": st.sampled_from([True, False, None]),
-        "ts": st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(  # noqa: DTZ001
+        "ts": st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2199, 12, 31)).map(  # noqa: DTZ001
             lambda moment: moment.replace(tzinfo=UTC).isoformat()
         ),
         "parallel_group": st.integers(0, 5),
@@ -155,7 +155,10 @@ def test_both_ways_of_reading_json_lines_always_agree(tmp_path_factory, rows):
         ('{"session_id": "s", "step": 1.5, "executor": "a"}', "step is a number, not a whole number"),
         ('{"session_id": "s", "step": 1, "executor": "a", "ok": "yes"}', "ok is text, not true or false"),
         ('{"session_id": "s", "step": 1, "executor": "a", "ts": 5}', "ts is a number, not text"),
-        ('{"session_id": "s", "step": 1, "executor": "a", "session_outcome": "won"}', "session_outcome is 'won', not"),
+        (
+            '{"session_id": "s", "step": 1, "executor": "a", "session_outcome": "won"}',
+            "session_outcome is not success, failure or null",
+        ),
         ('{"session_id": "s\\ud800", "step": 1, "executor": "a"}', "session_id holds a lone surrogate"),
         ('{"session_id": "s", "step": 1, "executor": {"a": 1}}', "executor is an object, not text"),
     ],
@@ -240,3 +243,86 @@ def test_hashed_values_of_parquet_are_kept_when_asked_for(tmp_path):
     assert read_turns(tmp_path, include_values=True)["arg_values"].to_list() == [[1]]
     assert "arg_values" not in read_turns(tmp_path).columns
     assert read_turns(tmp_path, include_text=True)["arguments"].to_list() == [None]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_rows_that_cannot_be_used_keep_their_own_source_and_person(tmp_path, name):
+    frame = pl.DataFrame(
+        {
+            "source": ["a", "b", "a"],
+            "session_id": ["s"] * 3,
+            "step": [0, 1, 2],
+            "executor": ["x"] * 3,
+            "ts": [datetime(2025, 1, 1, tzinfo=UTC)] * 3,
+            "user_id": ["u0", "u1", "u2"],
+            "session_outcome": [None, "won", "Ada wrote to ada@example.org"],
+        }
+    )
+    WRITERS[name](frame, tmp_path / name)
+    (batch,) = read_batches(tmp_path / name)
+    assert batch.rejects.select("source", "reason", "user_id").rows() == [
+        ("b", "session_outcome is not success, failure or null", "u1"),
+        ("a", "session_outcome is not success, failure or null", "u2"),
+    ]
+    assert batch.rejects["excerpt"].null_count() == 0
+    assert not batch.rejects["excerpt"].str.contains("Ada|won").any()
+    (labelled,) = read_batches(tmp_path / name, label="mine")
+    assert set(labelled.rejects["source"]) == {"mine"}
+
+
+def test_a_csv_row_of_another_length_names_no_person_for_its_cells_may_stand_in_other_columns(tmp_path):
+    path = tmp_path / "turns.csv"
+    path.write_text("session_id,step,user_id,executor\ns,x,u1,a\ns,0,a secret\n")
+    (batch,) = read_batches(path)
+    assert batch.rejects["user_id"].to_list() == ["u1", None]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_naive_instants_of_skipped_and_repeated_hours_are_placed_alike_in_every_form(tmp_path, name):
+    naive = ["2025-03-30T02:30:00", "2025-10-26T02:30:00", "2025-07-01T12:00:00"]
+    frame = pl.DataFrame({"session_id": ["s"] * 3, "step": [0, 1, 2], "executor": ["a"] * 3, "ts": naive})
+    if name == "turns.parquet":
+        frame.with_columns(pl.col("ts").str.to_datetime()).write_parquet(tmp_path / name)
+    else:
+        (frame.write_ndjson if name == "turns.jsonl" else frame.write_csv)(tmp_path / name)
+    turns = read_turns(tmp_path / name, tz="Europe/Rome")
+    assert turns["ts"].to_list() == [
+        datetime(2025, 3, 30, 1, 30, tzinfo=UTC),
+        datetime(2025, 10, 26, 0, 30, tzinfo=UTC),
+        datetime(2025, 7, 1, 10, tzinfo=UTC),
+    ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_instant_of_a_year_that_no_log_is_of_is_a_reject_in_every_form(tmp_path, name):
+    ts = [datetime(year, 12, 30, tzinfo=UTC) for year in (2025, 9999, 2500, 1969)]
+    frame = pl.DataFrame({"session_id": ["s"] * 4, "step": range(4), "executor": ["a"] * 4, "ts": ts})
+    WRITERS[name](frame, tmp_path / name)
+    (batch,) = read_batches(tmp_path / name)
+    assert batch.turns["step"].to_list() == [0]
+    assert batch.rejects["reason"].to_list() == ["ts is not within the years 1970 to 2199"] * 3
+
+
+LINE = '{"session_id": "s", "step": 0, "executor": "a"}\n'
+
+
+def test_a_last_line_that_is_still_being_written_counts_as_ignored_until_it_is_whole(tmp_path):
+    path = tmp_path / "turns.jsonl"
+    last = '{"session_id":"s","step":1,"executor":"é"}\n'.encode()
+    for end in range(1, len(last) - 1):
+        path.write_bytes(LINE.encode() + last[:end])
+        (batch,) = read_batches(path)
+        assert (batch.turns.height, batch.rejects.height, batch.ignored) == (1, 0, 1), last[:end]
+        assert batch.why.endswith("; the last line is not finished, it counts as ignored")
+    for whole in (last, last[:-1]):
+        path.write_bytes(LINE.encode() + whole)
+        (batch,) = read_batches(path)
+        assert (batch.turns.height, batch.rejects.height, batch.ignored) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("end", ["no json", '{"a": \n', '{"step": 1}', "[1, 2"])
+def test_any_other_bad_line_stays_a_reject_also_as_the_last_one(tmp_path, end):
+    path = tmp_path / "turns.jsonl"
+    path.write_text(LINE + end)
+    (batch,) = read_batches(path)
+    assert (batch.turns.height, batch.rejects.height, batch.ignored) == (1, 1, 0)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -367,3 +368,34 @@ def test_a_memory_limit_that_is_no_amount_is_refused_and_nothing_is_created(tmp_
     with pytest.raises(mk.InvalidInput, match="memory_limit='plenty' is no amount of memory; nothing was opened"):
         mk.open(tmp_path / "m.duckdb", memory_limit="plenty")
     assert not (tmp_path / "m.duckdb").exists()
+
+
+@pytest.mark.parametrize("amount", ["64MB", "64mb", "2gb", "0.5 GiB", "1tIb"])
+def test_an_amount_of_memory_is_taken_in_any_case(tmp_path: Path, amount: str) -> None:
+    with mk.open(tmp_path / "m.duckdb", memory_limit=amount) as mem:
+        mem.replay(pl.DataFrame({"session_id": ["s"] * 3, "step": range(3), "executor": ["a", "b", "c"]}))
+        assert mem.frame("mnests").height == 2
+
+
+@pytest.mark.parametrize("amount", ["0GB", "1KB", "1MB", "63.9MB", "0.01GB"])
+def test_less_memory_than_duckdb_can_work_with_is_refused_and_nothing_is_created(tmp_path: Path, amount: str) -> None:
+    with pytest.raises(mk.InvalidInput, match=f"memory_limit='{amount}' is less than 64MB, .*; nothing was opened"):
+        mk.open(tmp_path / "m.duckdb", memory_limit=amount)
+    assert not (tmp_path / "m.duckdb").exists()
+
+
+@pytest.mark.parametrize("amount", ["99999999TB", "2", "GB", "-2GB", "٢GB", 2, ""])
+def test_what_is_no_amount_of_memory_is_refused_in_one_line(tmp_path: Path, amount: object) -> None:
+    with pytest.raises(mk.InvalidInput, match="is no amount of memory; nothing was opened; give one such as '2GB'"):
+        mk.open(tmp_path / "m.duckdb", memory_limit=amount)
+    assert not (tmp_path / "m.duckdb").exists()
+
+
+def test_an_opening_that_fails_leaves_nothing_open(tmp_path: Path) -> None:
+    with mk.open(tmp_path / "m.duckdb") as mem:
+        mem.mnests.record_passing("a", "1", "b", "1")
+    with pytest.raises(mk.Conflict):
+        mk.open(tmp_path / "m.duckdb", edge_params=mk.EdgeParams(decay_lambda=0.5))
+    with mk.open(tmp_path / "m.duckdb") as mem:
+        mem.scrub()
+        assert mem.frame("mnests").height == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -13,8 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mnemokit as mk
+from mnemokit.turns import TURNS_SCHEMA, read_batches
+
+DEEP: list = []
+for _ in range(100_000):
+    DEEP = [DEEP]
 
 
 def write_some(path: str, who: int, n: int, rotate_bytes: int | None) -> None:
@@ -132,6 +140,20 @@ def test_the_present_stands_for_a_missing_instant(tmp_path: Path) -> None:
         {"session_id": "s", "step": 0, "executor": "a", "ts": datetime(2025, 1, 1)},  # noqa: DTZ001
         {"session_id": "s", "step": 0, "executor": "a", "meta": {"x": float("nan")}},
         {"session_id": "s", "step": 0, "executor": "a", "question": "\ud800"},
+        {"session_id": "s", "step": 0, "executor": "a", "scope": ""},
+        {"session_id": "s", "step": 0, "executor": "a", "scope": 7},
+        {"session_id": "s", "step": 0, "executor": "a", "question": ""},
+        {"session_id": "s", "step": 0, "executor": "a", "question": ["x"]},
+        {"session_id": "s", "step": 0, "executor": "a", "user_id": ""},
+        {"session_id": "s", "step": 0, "executor": "a", "user_id": 7},
+        {"session_id": "s", "step": 0, "executor": "a", "user_id": "x" * 513},
+        {"session_id": "s", "step": 0, "executor": "a", "requestor": {}},
+        {"session_id": "s", "step": 0, "executor": "a", "ok": 1},
+        {"session_id": "s", "step": 2**62, "executor": "a"},
+        {"session_id": "s", "step": 0, "executor": "a", "ts": "2500-01-01T00:00:00Z"},
+        {"session_id": "s", "step": 0, "executor": "a", "ts": "1969-12-31T23:59:59Z"},
+        {"session_id": "s", "step": 0, "executor": "a", "ts": "9999-12-31T23:59:59-12:00"},
+        {"session_id": "s", "step": 0, "executor": "a", "meta": {"x": DEEP}},
     ],
 )
 def test_a_turn_that_cannot_be_one_is_refused_and_nothing_written(tmp_path: Path, turn: dict) -> None:
@@ -153,3 +175,100 @@ def test_a_closed_log_refuses_turns(tmp_path: Path) -> None:
     for wrong in ({"fsync": "sometimes"}, {"rotate_bytes": 0}):
         with pytest.raises(mk.InvalidInput):
             mk.TurnLog(tmp_path / "other.jsonl", **wrong)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"step": 0, "executor": "a"},
+        {"session_id": "s", "step": 0, "exector": "a"},
+        {"session_id": "s", "step": 0, "executor": "a", "source": ""},
+        {"session_id": "s", "step": 0, "executor": "a", "arguments": {"x": float("inf")}},
+        {"session_id": "s", "step": 0, "executor": "a", "meta": ""},
+        {"session_id": "s", "step": 0, "executor": "a", "question": "x" * (64 * 1024 * 1024)},
+    ],
+)
+def test_a_mapping_that_no_reader_takes_for_a_turn_is_refused_and_nothing_written(tmp_path: Path, turn: dict) -> None:
+    with mk.TurnLog(tmp_path / "turns.jsonl") as log, pytest.raises(mk.InvalidInput) as caught:
+        log.append_many([{"session_id": "s", "step": 0, "executor": "fine"}, turn])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert lines(tmp_path) == []
+
+
+ODD = st.one_of(
+    st.none(), st.text(max_size=3), st.integers(), st.booleans(), st.floats(), st.just("x" * 513), st.just("\ud800"),
+    st.lists(st.text(max_size=2), max_size=2), st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+    st.integers(2**61, 2**64), st.just("1"), st.just("2025-01-01"), st.datetimes(timezones=st.just(UTC)),
+    st.sampled_from(["success", "failure", [[]], [float("nan")]]),
+)  # fmt: skip
+COLUMNS = st.sampled_from([*TURNS_SCHEMA, "arguments", "result", "other"])
+SOUND = {"session_id": "s", "step": 0, "executor": "a"}
+TURNS = st.dictionaries(COLUMNS, ODD, max_size=3).map(lambda odd: SOUND | odd)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TURNS, min_size=1, max_size=4))
+def test_every_turn_that_a_log_takes_is_one_that_a_replay_takes(tmp_path_factory, turns) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    written = 0
+    with mk.TurnLog(folder / "turns.jsonl") as log:
+        for turn in [SOUND, *turns]:
+            with contextlib.suppress(mk.InvalidInput):
+                written += log.append_many([turn])
+    (batch,) = read_batches(folder / "turns.jsonl")
+    assert batch.rejects.height == 0
+    assert batch.turns.height == written
+
+
+def test_a_log_without_a_line_yet_replays_as_nothing(tmp_path: Path) -> None:
+    with mk.TurnLog(tmp_path / "turns.jsonl") as log, mk.open() as mem:
+        report = mem.replay(tmp_path / "turns.jsonl", progress=False)
+        assert report.records == 0
+        assert "the file is empty" in report.why
+        log.append(session_id="s", step=0, executor="a")
+        with mk.TurnLog(tmp_path / "turns.other.jsonl"):
+            report = mem.replay(str(tmp_path / "*.jsonl"), progress=False)
+        assert (report.turns, report.source) == (1, "turns")
+        assert "empty and passed over: turns.other.jsonl" in report.why
+
+
+def test_a_line_that_is_still_being_written_is_no_reject_once_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "turns.jsonl"
+    with mk.TurnLog(path) as log:
+        for step in range(2):
+            log.append(session_id="s", step=step, executor="a")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    with mk.open() as mem:
+        report = mem.replay(path, progress=False)
+        assert (report.turns, report.rejects, report.ignored) == (1, 0, 1)
+        path.write_bytes(whole)
+        report = mem.replay(path, progress=False)
+        assert (report.turns, report.duplicates, report.ignored) == (1, 1, 0)
+        assert mem.frame("rejects").height == 0
+
+
+@pytest.mark.parametrize(
+    ("fsync", "expected"),
+    [
+        ("never", []),
+        ("rotate", ["turns.jsonl", "logs", "turns.jsonl"]),
+        ("always", [".", "logs", "turns.jsonl", "turns.jsonl", "logs", "logs", "turns.jsonl", "turns.jsonl"]),
+    ],
+)
+def test_what_is_synced_and_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync, expected) -> None:
+    """Each name is a file or a folder that was synced: a new name is on the disk only when its folder is."""
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync_seen(file: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{file}").readlink().relative_to(tmp_path).name or ".")
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fsync_seen)
+    turn = {"session_id": "s", "step": 0, "executor": "a"}
+    with mk.TurnLog(tmp_path / "logs" / "turns.jsonl", fsync=fsync, rotate_bytes=150) as log:
+        log.append(**turn, question="x" * 150)  # rotates
+        log.append(**turn, scope="small")
+    assert synced == expected

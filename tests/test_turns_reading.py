@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +14,10 @@ import pytest
 
 from mnemokit.errors import CorruptLog, InvalidInput, UnknownFormat
 from mnemokit.turns import read_batches, read_turns
+from mnemokit.turns.frame import REJECTS_SCHEMA, TURNS_SCHEMA
+from mnemokit.turns.protocol import TurnBatch
 from mnemokit.turns.readers import all_readers, reader_named
-from mnemokit.turns.reading import RejectedRecords, find_files
+from mnemokit.turns.reading import EmptyLog, RejectedRecords, find_files, frame_batches
 from mnemokit.turns.sniff import HEAD_BYTES, Head, partial_json, read_head
 
 DATA = Path(__file__).parent / "data"
@@ -45,6 +48,65 @@ def test_an_empty_file_says_so(file):
         assert refused(path) == f"{path}: the file is empty; nothing was read"
         for source in ("tau2", "agb", "inspect"):
             assert "the file is empty" in refused(path, source=source)
+
+
+def test_a_log_of_lines_without_a_line_yet_has_no_records(file):
+    path = file("\n", "turns.jsonl")
+    for source in ("auto", "turns"):
+        (batch,) = read_batches(path, source, include_values=True)
+        assert (batch.records, batch.reader) == (0, "turns")
+        assert {"arg_values", "result_values"} <= set(batch.turns.columns)
+    assert batch.why == "source='turns' was given"
+    with pytest.warns(EmptyLog, match=r"turns\.jsonl: the file is empty, it has no records"):
+        assert read_turns(path).height == 0
+
+
+def test_an_empty_file_among_others_is_passed_over_and_told(tmp_path):
+    shutil.copy(CLAUDE, tmp_path / "b.jsonl")
+    (tmp_path / "a.jsonl").write_text("")
+    (tmp_path / "c.json").write_text(" \n")
+    for source in ("auto", "claude_code"):
+        (batch,) = read_batches(tmp_path, source)
+        assert batch.turns.equals(read_turns(CLAUDE))
+        assert batch.why.endswith("; empty and passed over: a.jsonl, c.json")
+
+
+def test_empty_files_only_have_no_records(tmp_path):
+    for name in ("a.jsonl", "b.json"):
+        (tmp_path / name).write_text("")
+    batches = list(read_batches(tmp_path))
+    assert [(batch.records, batch.why) for batch in batches] == [(0, "the file is empty, it has no records")] * 2
+
+
+def test_an_empty_label_is_refused_for_no_capture_could_be_of_its_scope():
+    frame = pl.DataFrame({"session_id": ["s"], "step": [0], "executor": ["a"]})
+    for label in ("", "x" * 513):
+        for read in (lambda label: read_batches(TAU2, label=label), lambda label: frame_batches(frame, label=label)):
+            with pytest.raises(InvalidInput, match="label must be a text of 1 to 512 characters; nothing was read"):
+                read(label)
+
+
+def test_rejects_of_a_frame_are_placed_in_the_whole_frame_whatever_the_batches():
+    frame = pl.DataFrame(
+        {
+            "source": ["a", "b", "a", "b"],
+            "session_id": ["", "s", "", ""],
+            "step": range(4),
+            "executor": ["x"] * 4,
+        }
+    )
+    for rows in (1, 2, 3, 100):
+        batches = list(frame_batches(frame, batch_rows=rows))
+        assert sum(batch.records for batch in batches) == 4
+        rejects = pl.concat([batch.rejects for batch in batches])
+        assert rejects.select("source", "file", "place").rows() == [
+            ("a", "frame", "row 0"),
+            ("a", "frame", "row 2"),
+            ("b", "frame", "row 3"),
+        ]
+        assert set(rejects["excerpt"]) == {'{"source": "…", "session_id": "…", "step": 0, "executor": "…"}'}
+    (batch,) = frame_batches(frame, label="mine")
+    assert set(batch.rejects["source"]) == {"mine"}
 
 
 def test_a_truncated_document_says_where(file):
@@ -242,3 +304,145 @@ def test_a_frame_read_in_small_batches_is_the_same():
     whole = read_turns(CLAUDE.parent)
     small = pl.concat([batch.turns for batch in read_batches(CLAUDE.parent, batch_rows=1)])
     assert small.sort("turn_id").equals(whole.sort("turn_id"))
+
+
+# Readers of other packages --------------------------------------------------------------------------------------------
+
+
+class Foreign:
+    """A reader of another package that gives what it was made with."""
+
+    name = "foreign"
+    passings = "grouped"
+    captures = "session"
+
+    def __init__(self, *batches, sniffs="it says so"):
+        self.batches = batches
+        self.sniffs = sniffs
+
+    def sniff(self, head):
+        if isinstance(self.sniffs, Exception):
+            raise self.sniffs
+        return self.sniffs
+
+    def read(self, path, options):
+        yield from self.batches
+
+
+def foreign_turns(**columns):
+    given = {"source": ["foreign"] * 2, "session_id": ["s", "s"], "turn_id": ["0", "1"], "step": [0, 1]}
+    given |= {"parallel_group": [0, 1], "executor": ["a", "b"]} | columns
+    return pl.DataFrame({name: values for name, values in given.items() if values is not None})
+
+
+NO_REJECTS = pl.DataFrame(schema=REJECTS_SCHEMA)
+
+
+@pytest.fixture
+def foreign(monkeypatch, tmp_path):
+    """Registers a reader, and gives the file that it is to read."""
+
+    def register(reader):
+        monkeypatch.setattr("mnemokit.turns.reading.all_readers", lambda: {reader.name: reader, **all_readers()})
+        monkeypatch.setattr("mnemokit.turns.reading.reader_named", lambda name: reader)
+        path = tmp_path / "log.foreign"
+        path.write_text("x\n")
+        return path
+
+    return register
+
+
+def test_rows_of_a_foreign_reader_are_held_to_what_our_own_keep(foreign):
+    odd = foreign_turns(source=["mine", None], session_outcome=["won", "success"], scope=["", ""])
+    good = foreign_turns(session_id=["s", ""], ts=[datetime(2025, 1, 1, tzinfo=UTC), None])
+    path = foreign(Foreign(TurnBatch(odd, NO_REJECTS, 1), TurnBatch(good, NO_REJECTS, 0)))
+    first, second = read_batches(path, include_values=True)
+    assert first.turns.select("source", "scope", "session_outcome").rows() == [("foreign", None, "success")]
+    assert list(first.turns.columns) == [*TURNS_SCHEMA, "arg_values", "result_values"]
+    assert first.rejects.select("source", "file", "place", "reason").rows() == [
+        ("mine", str(path), "row 0", "session_outcome is not success, failure or null")
+    ]
+    assert second.rejects["place"].to_list() == ["row 3"]
+    assert (first.records, second.records) == (3, 2)
+
+
+def test_rejects_of_a_foreign_reader_get_what_they_lack(foreign):
+    rejects = pl.DataFrame({"place": ["line 3", None], "reason": ["no verb", None]})
+    (batch,) = read_batches(foreign(Foreign(TurnBatch(foreign_turns(), rejects, 0))))
+    assert dict(batch.rejects.schema) == REJECTS_SCHEMA
+    assert batch.rejects.select("source", "place", "reason").rows() == [
+        ("foreign", "line 3", "no verb"),
+        ("foreign", "unknown", "the reader does not say why"),
+    ]
+    assert (batch.rejects["file"] == batch.file).all()
+
+
+@pytest.mark.parametrize(
+    ("batch", "why"),
+    [
+        (TurnBatch(foreign_turns(session_id=None), NO_REJECTS, 0), "column 'session_id' is missing"),
+        (TurnBatch(foreign_turns(step=["0", "1"]), NO_REJECTS, 0), "column 'step' .* must be Int64"),
+        (TurnBatch(foreign_turns(), NO_REJECTS, -1), "ignored is no count"),
+        (TurnBatch(foreign_turns(), pl.DataFrame({"x": [1]}), 0), "rejects without the column 'reason'"),
+        (TurnBatch([1], NO_REJECTS, 0), "turns are no Polars frame"),
+        (foreign_turns(), "it is no TurnBatch"),
+    ],
+)
+def test_a_batch_of_a_foreign_reader_that_cannot_be_one_is_refused_in_one_line(foreign, batch, why):
+    path = foreign(Foreign(batch))
+    with pytest.raises(CorruptLog, match=why) as caught:
+        list(read_batches(path))
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: the reader 'foreign' gave a batch that cannot be used: ")
+
+
+def test_a_foreign_reader_that_cannot_tell_is_passed_over_with_a_warning(foreign):
+    foreign(Foreign(sniffs=KeyError("x")))
+    with pytest.warns(UserWarning, match=r"the reader 'foreign' failed to recognise a file \(KeyError: 'x'\)"):
+        assert read_turns(CLAUDE)["source"].unique().to_list() == ["claude_code"]
+
+
+@pytest.mark.parametrize("answer", [False, ""])
+def test_a_foreign_reader_that_says_no_in_its_own_way_is_understood(foreign, answer):
+    foreign(Foreign(sniffs=answer))
+    assert read_turns(CLAUDE)["source"].unique().to_list() == ["claude_code"]
+
+
+class Point:
+    """An entry point that loads what it was made with, or fails."""
+
+    value = "somewhere:Reader"
+
+    def __init__(self, name, loads):
+        self.name = name
+        self.loads = loads
+
+    def load(self):
+        if isinstance(self.loads, Exception):
+            raise self.loads
+        return self.loads
+
+
+@pytest.mark.parametrize(
+    ("loads", "why"),
+    [
+        (ValueError("not today"), "ValueError: not today"),
+        (RuntimeError("two\nlines"), "RuntimeError: two"),
+        (object, "it has no name"),
+        (Foreign, None),
+        (type("Nameless", (Foreign,), {"name": ""}), "it has no name"),
+        (type("Half", (Foreign,), {"passings": None}), "it has no passings"),
+        (type("Deaf", (Foreign,), {"sniff": 3}), "it has no sniff"),
+    ],
+)
+def test_a_reader_that_cannot_be_loaded_is_a_warning_that_names_it(monkeypatch, loads, why):
+    monkeypatch.setattr("mnemokit.turns.readers.entry_points", lambda group: [Point("odd", loads)])
+    if why is None:
+        assert "foreign" in all_readers.__wrapped__()
+        return
+    with pytest.warns(UserWarning, match="odd") as caught:
+        found = all_readers.__wrapped__()
+    assert "tau2" in found
+    assert [str(one.message) for one in caught] == [
+        f"the reader 'odd' (somewhere:Reader) cannot be loaded and is left out: {why}"
+    ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mnemokit.store import Connection
+from mnemokit.turns.frame import END_OF_INSTANTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +45,23 @@ def passing_bounds(con: Connection) -> Bounds:
 def daily_ticks(passings: Bounds, hour: int) -> list[datetime]:
     """Every instant at the hour (UTC) after the first passing, up to and including the last.
 
+    They end where the instants of logs do: a passing that a caller recorded may be of any year, and one slip of a
+    century would bring 36,525 nights.
+
     Example:
         >>> from datetime import UTC
         >>> spring = Bounds(datetime(2025, 3, 1, 12, tzinfo=UTC), datetime(2025, 3, 3, 3, tzinfo=UTC))
         >>> [tick.isoformat() for tick in daily_ticks(spring, 3)]
         ['2025-03-02T03:00:00+00:00', '2025-03-03T03:00:00+00:00']
     """
-    if passings.first is None or passings.last is None:
+    if passings.first is None or passings.last is None or passings.first >= END_OF_INSTANTS:
         return []
+    last = min(passings.last, END_OF_INSTANTS)
     tick = passings.first.replace(hour=hour, minute=0, second=0, microsecond=0)
     if tick <= passings.first:
         tick += timedelta(days=1)
     ticks: list[datetime] = []
-    while tick <= passings.last:
+    while tick <= last:
         ticks.append(tick)
         tick += timedelta(days=1)
     return ticks

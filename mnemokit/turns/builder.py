@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from mnemokit.turns.fields import as_text
-from mnemokit.turns.frame import REJECTS_SCHEMA, TEXT_COLUMNS, TURNS_SCHEMA, VALUE_COLUMNS
+from mnemokit.turns.frame import REJECTS_SCHEMA
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.redaction import redact
 from mnemokit.turns.values import hashed_values
@@ -32,8 +32,8 @@ class Builder:
     options: ReadOptions
     ignored: int = 0
     _turns: dict[str, list[object]] = field(default_factory=dict[str, list[object]])
-    _rejects: list[tuple[str, str, str, str, str | None]] = field(
-        default_factory=list[tuple[str, str, str, str, str | None]]
+    _rejects: list[tuple[str, str, str, str, str, str | None]] = field(
+        default_factory=list[tuple[str, str, str, str, str, str | None]]
     )
 
     def __post_init__(self) -> None:
@@ -44,8 +44,7 @@ class Builder:
     @property
     def schema(self) -> dict[str, pl.DataType | type[pl.DataType]]:
         """The columns of this builder's turns."""
-        extra = (VALUE_COLUMNS if self.options.values else {}) | (TEXT_COLUMNS if self.options.text else {})
-        return TURNS_SCHEMA | extra
+        return self.options.columns
 
     @property
     def rows(self) -> int:
@@ -78,7 +77,10 @@ class Builder:
         arguments: object = None,
         result: object = None,
     ) -> None:
-        """Add one step. Arguments and result are hashed, kept as text, or dropped, as the options say."""
+        """Add one step. Arguments and result are hashed, kept as text, or dropped, as the options say.
+
+        An empty requestor, person, scope, question or meta is none: a capture could not be of an empty scope.
+        """
         columns = self._turns
         for name, value in (
             ("source", source or self.source),
@@ -88,14 +90,14 @@ class Builder:
             ("parallel_group", parallel_group),
             ("executor", executor),
             ("executor_version", executor_version),
-            ("requestor", requestor),
+            ("requestor", requestor or None),
             ("ts", ts),
             ("ok", ok),
-            ("user_id", user_id),
-            ("scope", scope),
-            ("question", question),
+            ("user_id", user_id or None),
+            ("scope", scope or None),
+            ("question", question or None),
             ("session_outcome", session_outcome),
-            ("meta", meta),
+            ("meta", meta or None),
         ):
             columns[name].append(value)
         if self.options.values:
@@ -105,9 +107,12 @@ class Builder:
             columns["arguments"].append(as_text(arguments))
             columns["result"].append(as_text(result))
 
-    def reject(self, place: str, reason: str, raw: str | bytes, user_id: str | None = None) -> None:
-        """Add a record that cannot be used; ``raw`` is redacted here."""
-        self._rejects.append((self.file, as_text(place[:MAX_PLACE_CHARS]) or "", reason, redact(raw), as_text(user_id)))
+    def reject(
+        self, place: str, reason: str, raw: str | bytes, user_id: str | None = None, source: str | None = None
+    ) -> None:
+        """Add a record that cannot be used; ``raw`` is redacted here, ``source`` is the record's own if it has one."""
+        where = as_text(place[:MAX_PLACE_CHARS]) or ""
+        self._rejects.append((source or self.source, self.file, where, reason, redact(raw), as_text(user_id)))
 
     def batch(self) -> TurnBatch:
         """What was collected, and start anew."""

@@ -62,11 +62,13 @@ class Line:
         number: From 1.
         raw: Its bytes; only the first 1,000 if the line is longer than `MAX_LINE_BYTES`.
         too_long: Whether it is.
+        ended: Whether it has its end; the last line of a file may have none.
     """
 
     number: int
     raw: bytes
     too_long: bool = False
+    ended: bool = True
 
     def value(self) -> object:
         """Decode the line.
@@ -106,9 +108,9 @@ def read_lines(path: Path) -> Iterator[Line]:
                     line = file.readline(MAX_LINE_BYTES)
                 yield Line(number, start, too_long=True)
                 continue
-            line = line.strip()
-            if line:
-                yield Line(number, line)
+            text = line.strip()
+            if text:
+                yield Line(number, text, ended=line.endswith(b"\n"))
 
 
 def has_lines(path: Path) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeVar, cast
 
 from mnemokit.instants import EPOCH
-from mnemokit.turns.frame import MAX_NAME_CHARS
+from mnemokit.turns.frame import END_OF_INSTANTS, FIRST_INSTANT, MAX_NAME_CHARS, OUTSIDE_YEARS
 
 Obj = dict[str, object]
 Value = TypeVar("Value")
@@ -163,8 +163,10 @@ def number_or_none(value: object) -> float | None:
 def instant(value: object, what: str, zone: tzinfo | None) -> datetime | None:
     """An ISO 8601 text as a UTC instant; naive ones are taken in the zone given.
 
+    An hour that the zone's clocks repeat is the first one, an hour that they skip goes on from the time before.
+
     Raises:
-        BadRecord: If it is no instant, or is naive and there is no zone.
+        BadRecord: If it is no instant, is naive and there is no zone, or is of a year that no log is of.
     """
     found = text(value, what, longest=64)
     if found is None:
@@ -175,16 +177,17 @@ def instant(value: object, what: str, zone: tzinfo | None) -> datetime | None:
             if zone is None:
                 raise BadRecord(f"{what} has no time zone")
             moment = moment.replace(tzinfo=zone)
-        return moment.astimezone(UTC)
+        moment = moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadRecord(f"{what} is no ISO 8601 instant") from None
+    return within_years(moment, what)
 
 
 def epoch_seconds(value: object, what: str) -> datetime | None:
     """Seconds since 1970 as a UTC instant, to the microsecond.
 
     Raises:
-        BadRecord: If it is no finite number, or outside the years 1 to 9999.
+        BadRecord: If it is no finite number, or of a year that no log is of.
     """
     if value is None:
         return None
@@ -193,9 +196,20 @@ def epoch_seconds(value: object, what: str) -> datetime | None:
     if not -_MAX_SECONDS <= value <= _MAX_SECONDS:  # also false for NaN
         raise BadRecord(f"{what} is no instant")
     try:
-        return EPOCH + timedelta(seconds=value)
+        return within_years(EPOCH + timedelta(seconds=value), what)
     except OverflowError:
         raise BadRecord(f"{what} is no instant") from None
+
+
+def within_years(moment: datetime, what: str) -> datetime:
+    """The instant, which must be of a year that a log can be of; see `mnemokit.turns.frame.YEARS`.
+
+    Raises:
+        BadRecord: If it is not.
+    """
+    if not FIRST_INSTANT <= moment < END_OF_INSTANTS:
+        raise BadRecord(f"{what} {OUTSIDE_YEARS}")
+    return moment
 
 
 def kind_of(value: object) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from mnemokit.errors import InvalidInput
+from mnemokit.instants import EPOCH
 from mnemokit.records import OUTCOMES
+from mnemokit.turns.redaction import shape_of
 
 UTC_INSTANT = pl.Datetime("us", "UTC")
 
@@ -43,6 +45,7 @@ TEXT_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {"arguments": pl.Stri
 
 #: Records that could not be used. ``place`` is a line or a path in the document.
 REJECTS_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "source": pl.String,
     "file": pl.String,
     "place": pl.String,
     "reason": pl.String,
@@ -56,8 +59,23 @@ TURN_KEY = ("source", "session_id", "turn_id", "step")
 MAX_NAME_CHARS = 512
 """An executor, version or id longer than this is no name; a reader rejects the record."""
 
+YEARS = (1970, 2199)
+"""A turn's instant lies in these years: the untimed ones stand at the start of 1970, and each night up to the last
+instant gets an ager, so that one slip of a clock by centuries would fade every edge."""
+
+FIRST_INSTANT = datetime(YEARS[0], 1, 1, tzinfo=UTC)
+END_OF_INSTANTS = datetime(YEARS[1] + 1, 1, 1, tzinfo=UTC)
+OUTSIDE_YEARS = f"is not within the years {YEARS[0]} to {YEARS[1]}"
+
+OUTCOME_REASON = "session_outcome is not success, failure or null"
+"""Reasons never quote a value: it may be anyone's words."""
+
 _NEEDED = ("session_id", "step", "executor")
-_NAMES = ("source", "session_id", "turn_id", "executor", "executor_version")
+_NAMES = ("source", "session_id", "turn_id", "executor", "executor_version", "user_id")
+_TEXTS = ("requestor", "user_id", "scope", "question", "meta")
+_OUTSIDE = datetime(1, 1, 1, tzinfo=UTC)
+"""Stands for an instant that cannot be told, until its row is rejected: null would make the turn an untimed one."""
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def empty_turns() -> pl.DataFrame:
@@ -75,12 +93,14 @@ def check_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = 
 
     Needed columns are ``session_id``, ``step`` and ``executor``. What else is missing is filled in: ``source`` with
     the argument, ``turn_id`` with ``session_id:step``, ``parallel_group`` with ``step`` (no two steps in parallel),
-    anything else with null. Columns that are not canonical are dropped, except hashed values and texts.
+    anything else with null. An empty ``requestor``, ``user_id``, ``scope``, ``question`` or ``meta`` is null. Columns
+    that are not canonical are dropped, except hashed values and texts.
 
     Args:
         frame: One row per step.
         source: The source's name, used where the frame has none.
-        tz: Time zone of naive instants, for instance ``"UTC"``; without it naive instants are refused.
+        tz: Time zone of naive instants, for instance ``"UTC"``; without it naive instants are refused. An hour that
+            its clocks repeat is the first one, an hour that they skip goes on from the time before.
 
     Returns:
         The same rows, in the same order, with the columns and types of `TURNS_SCHEMA`.
@@ -102,12 +122,25 @@ def check_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = 
 
 
 def split_turns(
-    frame: pl.DataFrame, *, source: str = "turns", tz: str | None = None
+    frame: pl.DataFrame,
+    *,
+    source: str = "turns",
+    tz: str | None = None,
+    first_row: int = 0,
+    file: str | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """As `check_turns`, but rows that cannot be used come apart, as rejects with their reason.
 
+    Args:
+        frame: One row per step.
+        source: The source's name, used where the frame has none.
+        tz: Time zone of naive instants.
+        first_row: Number of the first row, where the frame is a part of a longer one.
+        file: What the rejects say of where the frame comes from.
+
     Returns:
-        The usable turns, and the rejects (columns of `REJECTS_SCHEMA`; ``place`` is the row's number, from 0).
+        The usable turns, and the rejects (columns of `REJECTS_SCHEMA`; ``place`` is the row's number, from 0; the
+        excerpt shows which columns the row has, without their values).
 
     Raises:
         InvalidInput: If a column is missing or has the wrong type.
@@ -118,15 +151,21 @@ def split_turns(
         >>> rejects.select("place", "reason").rows()
         [('row 1', 'session_id is empty')]
     """
-    turns = as_turns(frame, source=source, tz=tz).with_row_index("row").with_columns(reason=_unusable())
-    rejects = turns.filter(pl.col("reason").is_not_null()).select(
-        file=pl.lit(None, dtype=pl.String),
-        place=pl.format("row {}", "row"),
-        reason="reason",
-        excerpt=pl.lit(None, dtype=pl.String),
-        user_id="user_id",
+    turns = as_turns(frame, source=source, tz=tz)
+    reasons = turns.select(reason=_unusable()).to_series()
+    bad = reasons.is_not_null()
+    if not bad.any():
+        return turns, pl.DataFrame(schema=REJECTS_SCHEMA)
+    own, person = (pl.when(pl.col(name).str.len_chars() <= MAX_NAME_CHARS).then(name) for name in ("source", "user_id"))
+    rejects = turns.filter(bad).select(
+        source=pl.when(own != "").then(own).otherwise(pl.lit(source)),
+        file=pl.lit(file, dtype=pl.String),
+        place=pl.format("row {}", bad.arg_true().cast(pl.Int64) + first_row),
+        reason=reasons.filter(bad),
+        excerpt=frame.filter(bad).select(shape_of(frame, tuple(TURNS_SCHEMA))).to_series(),
+        user_id=person,
     )
-    return turns.filter(pl.col("reason").is_null()).drop("row", "reason"), rejects
+    return turns.filter(~bad), rejects
 
 
 def as_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = None) -> pl.DataFrame:
@@ -142,7 +181,10 @@ def as_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = Non
             f"and has {', '.join(frame.columns) or 'no columns'}"
         )
     turns = frame.select(_column(frame, name, dtype, tz) for name, dtype in _wanted(frame).items())
+    # Asked first, because nearly no log has one, and a new column of text is dear.
+    empty = [name for name in _TEXTS if name in frame.columns and (turns[name] == "").any()]
     return turns.with_columns(
+        *(pl.when(pl.col(name) != "").then(name).alias(name) for name in empty),
         pl.col("source").fill_null(source),
         pl.col("turn_id").fill_null(pl.format("{}:{}", "session_id", "step")),
         pl.col("parallel_group").fill_null(pl.col("step")),
@@ -182,16 +224,33 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
 
 
 def _instants(have: pl.DataType, tz: str | None) -> pl.Expr:
-    if isinstance(have, pl.Datetime):
-        if have.time_zone is not None:
-            return pl.col("ts").cast(pl.Datetime("us", have.time_zone)).dt.convert_time_zone("UTC")
-        if tz is None:
-            raise InvalidInput(
-                "column 'ts' of a frame of turns has no time zone; give tz=, for instance tz='UTC', or convert it"
-            )
-        zone_of(tz)
-        return pl.col("ts").cast(pl.Datetime("us")).dt.replace_time_zone(tz).dt.convert_time_zone("UTC")
-    raise InvalidInput(f"column 'ts' of a frame of turns must be {UTC_INSTANT}, not {have}; nothing was read")
+    if not isinstance(have, pl.Datetime):
+        raise InvalidInput(f"column 'ts' of a frame of turns must be {UTC_INSTANT}, not {have}; nothing was read")
+    if have.time_zone is None and tz is None:
+        raise InvalidInput(
+            "column 'ts' of a frame of turns has no time zone; give tz=, for instance tz='UTC', or convert it"
+        )
+    # Of numbers far outside, Polars can make no instant of another unit or zone; two days are more than zones differ.
+    day = 86_400 * _PER_SECOND[have.time_unit]
+    lowest, highest = ((FIRST_INSTANT - EPOCH).days - 2) * day, ((END_OF_INSTANTS - EPOCH).days + 2) * day
+    given = pl.when(pl.col("ts").to_physical().is_between(lowest, highest)).then("ts")
+    if have.time_zone is not None:
+        moment = given.cast(pl.Datetime("us", have.time_zone)).dt.convert_time_zone("UTC")
+    else:
+        zone_of(str(tz))
+        moment = _placed(given.cast(pl.Datetime("us")), str(tz))
+    return pl.when(pl.col("ts").is_not_null()).then(moment.fill_null(pl.lit(_OUTSIDE, dtype=UTC_INSTANT))).alias("ts")
+
+
+def _placed(naive: pl.Expr, tz: str) -> pl.Expr:
+    """Naive instants in a zone, by the rule of `mnemokit.turns.fields.instant`, which is Python's."""
+
+    def placed(moment: pl.Expr) -> pl.Expr:
+        return moment.dt.replace_time_zone(tz, ambiguous="earliest", non_existent="null").dt.convert_time_zone("UTC")
+
+    # Where the clocks skipped this time, the offset of the day before still holds.
+    day = pl.duration(days=1)
+    return pl.coalesce(placed(naive), placed(naive - day) + day)
 
 
 def _unusable() -> pl.Expr:
@@ -207,11 +266,9 @@ def _unusable() -> pl.Expr:
             .then(pl.lit(f"{name} is longer than {MAX_NAME_CHARS} characters"))
             .otherwise(bad)
         )
-    return (
-        pl.when(pl.col("session_outcome").is_in(OUTCOMES).not_())
-        .then(pl.format("session_outcome is {}, not success, failure or null", "session_outcome"))
-        .otherwise(bad)
-    )
+    outside = pl.col("ts").is_between(FIRST_INSTANT, END_OF_INSTANTS, closed="left").not_()
+    bad = pl.when(outside).then(pl.lit(f"ts {OUTSIDE_YEARS}")).otherwise(bad)
+    return pl.when(pl.col("session_outcome").is_in(OUTCOMES).not_()).then(pl.lit(OUTCOME_REASON)).otherwise(bad)
 
 
 def zone_of(tz: str) -> tzinfo:
@@ -225,9 +282,11 @@ def zone_of(tz: str) -> tzinfo:
         'Europe/Rome'
     """
     try:
-        return ZoneInfo(tz)
-    except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
+        zone = ZoneInfo(tz)
+        # Polars places the instants of frames, and knows fewer zones than there may be files of.
+        pl.Series([], dtype=pl.Datetime("us")).dt.replace_time_zone(tz)
+    except (ValueError, OSError, KeyError, pl.exceptions.ComputeError):  # ZoneInfoNotFoundError is a KeyError
         pass
-    except KeyError:
-        pass
+    else:
+        return zone
     raise InvalidInput(f"tz={tz!r} is no time zone; write it like 'UTC' or 'Europe/Rome'")

@@ -12,6 +12,7 @@ from mnemokit.errors import InvalidInput
 from mnemokit.turns.frame import UTC_INSTANT, zone_of
 from mnemokit.turns.protocol import MemoryReader, MemoryWrite, ReadOptions
 from mnemokit.turns.reading import choose, find_files
+from mnemokit.turns.sniff import is_empty
 
 #: The columns of a frame of memory writes. ``content`` is null unless asked for; ``ts`` is null if untimed.
 MEMORY_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -49,7 +50,8 @@ def read_memory_writes(
         include_text: Fill the column ``content``; without it only its length and SHA-256 are given.
 
     Returns:
-        One row per write with the columns of `MEMORY_SCHEMA`, in the order of the files.
+        One row per write with the columns of `MEMORY_SCHEMA`, in the order of the files; empty ones among them have
+        none.
 
     Raises:
         InvalidInput: If a file's format holds no memory writes, or there is no such file, reader or time zone.
@@ -57,7 +59,10 @@ def read_memory_writes(
     """
     zone = None if tz is None else zone_of(tz)
     frames = [pl.DataFrame(schema=MEMORY_SCHEMA)]
-    for path, base in find_files(path_or_glob):
+    found = find_files(path_or_glob)
+    for path, base in found:
+        if len(found) > 1 and is_empty(path):
+            continue
         reader, _ = choose(path, source)
         if not isinstance(reader, MemoryReader):
             raise InvalidInput(f"{path}: the format {reader.name} holds no memory writes; nothing was read")

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from mnemokit.turns.frame import TEXT_COLUMNS, TURNS_SCHEMA, VALUE_COLUMNS
 from mnemokit.turns.sniff import Head
 
 VALUE_POLICIES = ("value_flow", "value_flow_or_successive")
@@ -38,6 +39,19 @@ class ReadOptions:
         """The zone asked for, else UTC: the rule of formats that log naive UTC times."""
         return self.zone or UTC
 
+    @property
+    def columns(self) -> dict[str, pl.DataType | type[pl.DataType]]:
+        """The columns of the turns that were asked for."""
+        extra = (VALUE_COLUMNS if self.values else {}) | (TEXT_COLUMNS if self.text else {})
+        return TURNS_SCHEMA | extra
+
+    def shaped(self, turns: pl.DataFrame) -> pl.DataFrame:
+        """Turns with just those columns: hashed values and texts that they lack are empty."""
+        return turns.select(
+            pl.col(name) if name in turns.columns else pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in self.columns.items()
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TurnBatch:
@@ -45,10 +59,11 @@ class TurnBatch:
 
     Attributes:
         turns: Columns of `TURNS_SCHEMA`; hashed values and texts when asked for.
-        rejects: Columns of `REJECTS_SCHEMA`: records that cannot be used, and why.
+        rejects: Columns of `REJECTS_SCHEMA`: records that cannot be used, and why. Their source is that of the row
+            where it brings one of its own, else the reader's name, or the label.
         ignored: Records that are no steps: messages, headers, results that belong to a call.
-        reader: Name of the reader.
-        why: Why this reader was taken.
+        reader: Name of the reader; empty for a frame.
+        why: Why this reader was taken, and what else is to be told of the file.
         file: The file as it was given.
     """
 

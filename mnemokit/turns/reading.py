@@ -12,16 +12,29 @@ from pathlib import Path
 import polars as pl
 
 from mnemokit.errors import CorruptLog, InvalidInput, UnknownFormat
-from mnemokit.turns.frame import TEXT_COLUMNS, TURNS_SCHEMA, VALUE_COLUMNS, as_turns, split_turns, zone_of
+from mnemokit.turns.builder import Builder
+from mnemokit.turns.foreign import checked_batches, recognised
+from mnemokit.turns.frame import MAX_NAME_CHARS, as_turns, split_turns, zone_of
 from mnemokit.turns.protocol import VALUE_POLICIES, Reader, ReadOptions, TurnBatch
-from mnemokit.turns.readers import all_readers, reader_named
-from mnemokit.turns.sniff import read_head
+from mnemokit.turns.readers import all_readers, is_own, reader_named
+from mnemokit.turns.readers.canonical import NAME
+from mnemokit.turns.sniff import is_empty, read_head
 
 PathLike = str | Path
 
 
 class RejectedRecords(UserWarning):
     """Some records could not be used; `read_batches` gives them with reasons."""
+
+
+class EmptyLog(UserWarning):
+    """What was to be read has not a single record."""
+
+
+EMPTY = "the file is empty, it has no records"
+
+_DOCUMENTS = (".json", ".eval", ".traj", ".parquet")
+"""Files so named are documents, and one without a byte is cut off; any other one may be a log without a line yet."""
 
 
 def read_turns(
@@ -55,8 +68,10 @@ def read_turns(
 
     Warns:
         RejectedRecords: If records could not be used; use `read_batches` to see them.
+        EmptyLog: If there are only empty files.
     """
     frames: list[pl.DataFrame] = []
+    empty: list[str] = []
     rejects = 0
     for batch in read_batches(
         path_or_glob,
@@ -69,14 +84,17 @@ def read_turns(
     ):
         frames.append(batch.turns)
         rejects += batch.rejects.height
+        empty += [batch.file] if batch.why == EMPTY else []
     if rejects:
         warnings.warn(
             f"{rejects} records could not be used and are left out; mk.read_batches() gives them with reasons",
             RejectedRecords,
             stacklevel=2,
         )
-    extra = (VALUE_COLUMNS if include_values else {}) | (TEXT_COLUMNS if include_text else {})
-    return pl.concat([pl.DataFrame(schema=TURNS_SCHEMA | extra), *frames], how="vertical")
+    for file in empty:
+        warnings.warn(f"{file}: {EMPTY}", EmptyLog, stacklevel=2)
+    columns = ReadOptions(text=include_text, values=bool(include_values)).columns
+    return pl.concat([pl.DataFrame(schema=columns), *frames], how="vertical")
 
 
 def read_batches(
@@ -93,20 +111,48 @@ def read_batches(
     """Read logs batch by batch; arguments and errors as `read_turns`, and the files are found before the first batch.
 
     With ``include_values=None`` a file gets hashed values if its reader's own policy for passings looks at them. Every
-    file is recognised before the first one is read, so that an unknown one among many is met early.
+    file is recognised before the first one is read, so that an unknown one among many is met early. A file without a
+    byte, or with blanks only, has no records: among others it is passed over, and the first batch's ``why`` names it.
 
     Yields:
         Batches with turns, rejects, ignored, the reader's name, why it was taken and the file.
     """
+    _check_label(label)
     options = ReadOptions(
         zone=None if tz is None else zone_of(tz), text=include_text, values=bool(include_values), batch_rows=batch_rows
     )
+    found = find_files(path_or_glob)
+    empty = [path for path, _ in found if is_empty(path)]
+    if len(empty) == len(found) and (len(found) > 1 or (source == "auto" and not _is_document(empty[0]))):
+        return _without_records(empty, source, replace(options, values=bool(include_values)))
     chosen = [
         (path, reader, why, replace(options, base=base, values=_wanted_values(include_values, reader)))
-        for path, base in find_files(path_or_glob)
+        for path, base in found
+        if len(found) == 1 or path not in empty
         for reader, why in [choose(path, source)]
     ]
+    if len(found) > 1 and empty:
+        path, reader, why, its_options = chosen[0]
+        names = ", ".join(path.name for path in empty)
+        chosen[0] = (path, reader, f"{why}; empty and passed over: {names}", its_options)
     return _batches(chosen, label, strict)
+
+
+def _check_label(label: str | None) -> None:
+    # A source stands for the scope where a log names none, and no procedure is of an empty scope.
+    if label is not None and not 0 < len(label) <= MAX_NAME_CHARS:
+        raise InvalidInput(f"label must be a text of 1 to {MAX_NAME_CHARS} characters; nothing was read")
+
+
+def _is_document(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(_DOCUMENTS)
+
+
+def _without_records(paths: list[Path], source: str, options: ReadOptions) -> Iterator[TurnBatch]:
+    name = NAME if source == "auto" else reader_named(source).name
+    for path in paths:
+        nothing = Builder(name, str(path), options).batch()
+        yield replace(nothing, reader=name, why=EMPTY, file=str(path))
 
 
 def _wanted_values(asked: bool | None, reader: Reader) -> bool:
@@ -117,14 +163,21 @@ def _batches(
     chosen: list[tuple[Path, Reader, str, ReadOptions]], label: str | None, strict: bool
 ) -> Iterator[TurnBatch]:
     for path, reader, why, options in chosen:
-        for batch in reader.read(path, options):
+        given = reader.read(path, options) if is_own(reader) else checked_batches(reader, path, options)
+        for batch in given:
             if strict and batch.rejects.height:
                 row = batch.rejects.row(0, named=True)
                 raise CorruptLog(f"{row['file']}: {row['place']}: {row['reason']}; strict=True stopped here")
-            turns = batch.turns
-            if label is not None:
-                turns = turns.with_columns(source=pl.lit(label))
-            yield replace(batch, turns=turns, reader=reader.name, why=why, file=str(path))
+            told = f"{why}; {batch.why}" if batch.why else why
+            yield replace(_labelled(batch, label), reader=reader.name, why=told, file=str(path))
+
+
+def _labelled(batch: TurnBatch, label: str | None) -> TurnBatch:
+    """The batch with the label as the source of whatever was read."""
+    if label is None:
+        return batch
+    named = pl.lit(label).alias("source")
+    return replace(batch, turns=batch.turns.with_columns(named), rejects=batch.rejects.with_columns(named))
 
 
 def frame_batches(
@@ -139,18 +192,18 @@ def frame_batches(
         batch_rows: Rows of a batch.
 
     Raises:
-        InvalidInput: If a column is missing or has the wrong type; rows that cannot be used become rejects.
+        InvalidInput: If a column is missing or has the wrong type; rows that cannot be used become rejects, placed by
+            their number in the whole frame, of the file ``frame``.
     """
+    _check_label(label)
     as_turns(frame.head(0), tz=tz)
     return _frame_batches(frame, label, tz, batch_rows)
 
 
 def _frame_batches(frame: pl.DataFrame, label: str | None, tz: str | None, batch_rows: int) -> Iterator[TurnBatch]:
     for start in range(0, max(frame.height, 1), batch_rows):
-        turns, rejects = split_turns(frame.slice(start, batch_rows), tz=tz)
-        if label is not None:
-            turns = turns.with_columns(source=pl.lit(label))
-        yield TurnBatch(turns, rejects, 0)
+        turns, rejects = split_turns(frame.slice(start, batch_rows), tz=tz, first_row=start, file="frame")
+        yield _labelled(TurnBatch(turns, rejects, 0), label)
 
 
 def choose(path: Path, source: str = "auto") -> tuple[Reader, str]:
@@ -164,7 +217,7 @@ def choose(path: Path, source: str = "auto") -> tuple[Reader, str]:
         return reader_named(source), f"source={source!r} was given"
     head = read_head(path)
     for reader in all_readers().values():
-        why = reader.sniff(head)
+        why = reader.sniff(head) if is_own(reader) else recognised(reader, head)
         if why is not None:
             return reader, why
     raise UnknownFormat(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+import polars as pl
 
 EXCERPT_CHARS = 160
 
@@ -39,6 +42,35 @@ def redact(raw: str | bytes) -> str:
     line = " ".join("".join(shown).split())
     line = "".join(char if char.isprintable() else "�" for char in line)
     return line if len(line) <= EXCERPT_CHARS else line[: EXCERPT_CHARS - 1] + "…"
+
+
+def shape_of(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Expr:
+    """What `redact` leaves of a frame's rows: their columns that are not null, as of an object of JSON.
+
+    Args:
+        frame: The frame whose rows are meant.
+        columns: Its columns that may be shown.
+
+    Returns:
+        An expression for rows of the frame: texts of at most 160 characters.
+
+    Example:
+        >>> frame = pl.DataFrame({"name": ["Ada Lovelace", None], "age": [36, 28], "ok": [True, False]})
+        >>> frame.select(shape_of(frame, ["name", "age", "ok"])).to_series().to_list()
+        ['{"name": "…", "age": 0, "ok": true}', '{"age": 0, "ok": false}']
+    """
+    there = [name for name in columns if name in frame.columns]
+    parts = pl.concat_str([_masked(name, frame.schema[name]) for name in there], separator=", ", ignore_nulls=True)
+    line = pl.concat_str(pl.lit("{"), parts, pl.lit("}"))
+    short = pl.concat_str(line.str.head(EXCERPT_CHARS - 1), pl.lit("…"))
+    return pl.when(line.str.len_chars() <= EXCERPT_CHARS).then(line).otherwise(short)
+
+
+def _masked(name: str, dtype: pl.DataType) -> pl.Expr:
+    value = pl.lit("0") if dtype.is_numeric() else pl.lit('"…"')
+    if dtype == pl.Boolean:
+        value = pl.when(pl.col(name)).then(pl.lit("true")).otherwise(pl.lit("false"))
+    return pl.when(pl.col(name).is_not_null()).then(pl.concat_str(pl.lit(f'"{name}": '), value))
 
 
 def _mask(match: re.Match[str]) -> str:

@@ -89,6 +89,17 @@ def read_head(path: Path) -> Head:
     return Head(path, raw[:HEAD_BYTES], len(raw) <= HEAD_BYTES)
 
 
+def is_empty(path: Path) -> bool:
+    """Whether a file has no byte, or blanks only.
+
+    Raises:
+        CorruptLog: If it cannot be read.
+    """
+    with open_log(path) as file:
+        raw = file.read(HEAD_BYTES + 1)
+    return len(raw) <= HEAD_BYTES and not raw.strip()
+
+
 def partial_json(text: str) -> object:
     """Decode JSON that may be cut off anywhere: what is there is returned, an unfinished text or number as None.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
 from mnemokit.errors import InvalidInput
 from mnemokit.turns.protocol import Reader
@@ -58,14 +59,49 @@ def all_readers() -> dict[str, Reader]:
     found: dict[str, Reader] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
         try:
-            loaded = point.load()
-            reader: Reader = loaded() if isinstance(loaded, type) else loaded
+            reader = _loaded(point)
             found[reader.name] = reader
-        except (ImportError, AttributeError, TypeError) as error:
-            warnings.warn(f"the reader {point.name!r} ({point.value}) cannot be loaded: {error}", stacklevel=2)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the other readers still read
+            why = str(error) if isinstance(error, _NoReaderError) else told(error)
+            warnings.warn(
+                f"the reader {point.name!r} ({point.value}) cannot be loaded and is left out: {why}", stacklevel=2
+            )
     for reader in _OWN:
         found.setdefault(reader.name, reader)
     return found
+
+
+def is_own(reader: Reader) -> bool:
+    """Whether a reader comes with mnemokit, whose tests hold it to what batches must be."""
+    return any(reader is own for own in _OWN)
+
+
+def told(error: Exception) -> str:
+    """An error of foreign code in one short line.
+
+    Example:
+        >>> told(KeyError("x"))
+        "KeyError: 'x'"
+    """
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:200]}"
+
+
+class _NoReaderError(Exception):
+    """What was loaded is no reader."""
+
+
+def _loaded(point: EntryPoint) -> Reader:
+    loaded: object = point.load()
+    reader: object = loaded() if isinstance(loaded, type) else loaded
+    for attribute in ("name", "passings", "captures"):
+        value = getattr(reader, attribute, None)
+        if not isinstance(value, str) or not value:
+            raise _NoReaderError(f"it has no {attribute}")
+    for method in ("sniff", "read"):
+        if not callable(getattr(reader, method, None)):
+            raise _NoReaderError(f"it has no {method}")
+    return cast("Reader", reader)
 
 
 def reader_named(name: str) -> Reader:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -28,7 +28,7 @@ from mnemokit.turns.fields import (
     text,
     whole,
 )
-from mnemokit.turns.frame import TEXT_COLUMNS, TURNS_SCHEMA, VALUE_COLUMNS, split_turns
+from mnemokit.turns.frame import OUTCOME_REASON, TURNS_SCHEMA, split_turns
 from mnemokit.turns.packed import open_log
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.sniff import Head
@@ -40,6 +40,7 @@ _NUMBERS = ("step", "parallel_group")
 _LINE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {**TURNS_SCHEMA, "ts": pl.String}
 _PARQUET_MAGIC = b"PAR1"
 NAME = "turns"
+UNFINISHED = "the last line is not finished, it counts as ignored"
 
 PARQUET_ROWS = 1_000_000
 """Rows of a Parquet file that are read together."""
@@ -51,7 +52,8 @@ class CanonicalReader:
 
     Columns have the names of the canonical frame; ``session_id``, ``step`` and ``executor`` must be there. What is
     missing is filled in as `check_turns` says. A row keeps the ``source`` that it brings, unless a label is given.
-    Instants are ISO 8601 with an offset; naive ones need ``tz``.
+    Instants are ISO 8601 with an offset; naive ones need ``tz``. A last line of JSON that is cut off, with no end of
+    line, is one that a live log is still writing: it counts as ignored, and is read when it is whole.
     """
 
     name: str = NAME
@@ -77,6 +79,10 @@ class CanonicalReader:
         """Batches of rows."""
         with open_log(path) as file:
             start = file.read(4096)
+            while start and not start.strip():
+                start = file.read(4096)
+        if not start:
+            return iter([Builder(NAME, str(path), options).batch()])
         if start.startswith(_PARQUET_MAGIC):
             return _read_parquet(path, options)
         if start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
@@ -91,9 +97,8 @@ def _read_parquet(path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
         height = pl.scan_parquet(path).select(pl.len()).collect().item()
         while start < height or start == 0:
             frame = pl.scan_parquet(path).slice(start, rows).collect()
-            turns, rejects = split_turns(frame, source=NAME, tz=_tz(options))
-            place = pl.format("row {}", pl.col("place").str.extract(r"(\d+)").cast(pl.Int64) + start)
-            yield TurnBatch(_with_extra(turns, options), rejects.with_columns(file=pl.lit(str(path)), place=place), 0)
+            turns, rejects = split_turns(frame, source=NAME, tz=_tz(options), first_row=start, file=str(path))
+            yield TurnBatch(options.shaped(turns), rejects, 0)
             start += rows
     except InvalidInput as error:
         raise CorruptLog(f"{path}: {error}") from None
@@ -121,8 +126,24 @@ def _lines_batch(path: Path, lines: list[Line], options: ReadOptions) -> TurnBat
         try:
             _add_row(builder, need_obj(line.value(), "the line"), options)
         except BadRecord as bad:
-            builder.reject(f"line {line.number}", str(bad), line.raw, _user_of(line))
+            if _is_unfinished(line):
+                builder.ignored += 1
+                return replace(builder.batch(), why=UNFINISHED)
+            user_id, source = _named_by(_row_of(line))
+            builder.reject(f"line {line.number}", str(bad), line.raw, user_id, source)
     return builder.batch()
+
+
+def _is_unfinished(line: Line) -> bool:
+    """Whether a writer has not come to the end of this line yet; only a file's last line has no end."""
+    return not line.ended and not line.too_long and line.raw.startswith(b"{") and _row_of(line) is None
+
+
+def _row_of(line: Line) -> Obj | None:
+    try:
+        return as_obj(line.value())
+    except BadRecord:
+        return None
 
 
 def _all_at_once(lines: list[Line], options: ReadOptions) -> TurnBatch | None:
@@ -160,7 +181,10 @@ def _read_csv(path: Path, options: ReadOptions) -> Iterator[TurnBatch]:
                 _add_row(builder, _cells(header, cells), options)
             except BadRecord as bad:
                 raw = ",".join(cells) if isinstance(cells, list) else ""
-                builder.reject(f"line {number}", str(bad), raw)
+                # In a row of another length a cell may stand in the wrong column, and be no one's name.
+                sound = isinstance(cells, list) and len(cells) == len(header)
+                user_id, source = _named_by(_cells(header, cells) if sound else None)
+                builder.reject(f"line {number}", str(bad), raw, user_id, source)
             if builder.full:
                 yield builder.batch()
     yield builder.batch()
@@ -205,7 +229,7 @@ def _add_row(builder: Builder, row: Obj, options: ReadOptions) -> None:
     outcome = text(row.get("session_outcome"), "session_outcome")
     meta = row.get("meta")
     if outcome not in (None, *OUTCOMES):
-        raise BadRecord(f"session_outcome is {outcome[:40]!r}, not success, failure or null")
+        raise BadRecord(OUTCOME_REASON)
     builder.turn(
         source=name_or_none(row.get("source"), "source"),
         session_id=session_id,
@@ -231,19 +255,17 @@ def _as_label(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _user_of(line: Line) -> str | None:
-    try:
-        return name_or_none((as_obj(line.value()) or {}).get("user_id"), "user_id")
-    except BadRecord:
-        return None
+def _named_by(row: Mapping[str, object] | None) -> tuple[str | None, str | None]:
+    """The person and the source that a row names, as far as they can be read: its reject is found by them."""
+
+    def read(column: str) -> str | None:
+        try:
+            return name_or_none((row or {}).get(column), column)
+        except BadRecord:
+            return None
+
+    return read("user_id"), read("source")
 
 
 def _tz(options: ReadOptions) -> str | None:
     return None if options.zone is None else str(options.zone)
-
-
-def _with_extra(turns: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
-    """Hashed values and texts as asked for: empty where the file has none, left out where not wanted."""
-    wanted = (VALUE_COLUMNS if options.values else {}) | (TEXT_COLUMNS if options.text else {})
-    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in wanted.items() if name not in turns.columns]
-    return turns.with_columns(missing).select(*TURNS_SCHEMA, *wanted)

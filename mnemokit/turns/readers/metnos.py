@@ -96,7 +96,8 @@ def _read_turn(builder: Builder, turn: Obj, place: str) -> None:
         session.message(started)
     for index, item in enumerate(steps):
         step = as_obj(item) or {}
-        if step.get("chosen_tool") in NOT_EXECUTORS:
+        tool = step.get("chosen_tool")
+        if isinstance(tool, str) and tool in NOT_EXECUTORS:
             session.message(started)
             continue
         try:

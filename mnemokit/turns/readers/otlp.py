@@ -23,6 +23,7 @@ from mnemokit.turns.fields import (
     name_or_none,
     objects,
     whole,
+    within_years,
 )
 from mnemokit.turns.protocol import ReadOptions, TurnBatch
 from mnemokit.turns.sniff import Head
@@ -259,10 +260,7 @@ def _time(raw: Obj, key: str, sdk_key: str) -> int:
     """Microseconds since 1970, from nanoseconds or an ISO 8601 text."""
     nanos = raw.get(key)
     if nanos is not None:
-        micros = whole(nanos, key) // 1000
-        if not 0 <= micros < 253_402_300_800_000_000:
-            raise BadRecord(f"{key} is no instant")
-        return micros
+        return to_us(within_years(from_us(whole(nanos, key) // 1000), key))
     moment = instant(raw.get(sdk_key), sdk_key, None)
     if moment is None:
         raise BadRecord(f"{key} is missing")
