@@ -8,27 +8,33 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 
 class Progress:
-    """Counts rows on a terminal or in a notebook, with their rate and the time left where the end is known.
+    """Counts on a terminal or in a notebook, with the rate, and the time left where the end is known.
 
     Args:
         wanted: True shows it, False does not; None shows it where standard error is a terminal, or in a notebook.
-        what: What is counted.
-        total: How many there will be, if that is known.
     """
 
-    def __init__(self, wanted: bool | None = None, *, what: str = "records", total: int | None = None) -> None:
+    def __init__(self, wanted: bool | None = None) -> None:
         """Decide whether anybody watches."""
-        shown = _attended() if wanted is None else wanted
-        self._bar = _bar(what) if shown else None
-        self._task = None if self._bar is None else self._bar.add_task(what, total=total)
+        self.shown = _attended() if wanted is None else wanted
+        self._bar = _bar() if self.shown else None
+        self._phase: TaskID | None = None
 
-    def advance(self, rows: int) -> None:
-        """So many more rows are done."""
-        if self._bar is not None and self._task is not None:
-            self._bar.advance(self._task, rows)
+    def begin(self, what: str, total: int | None = None) -> None:
+        """Begin to count something, on a line of its own; ``total`` says how many there will be, if that is known."""
+        if self._bar is not None:
+            if self._phase is not None:
+                self._bar.stop_task(self._phase)
+            self._phase = self._bar.add_task(what, total=total)
+
+    def advance(self, done: int) -> None:
+        """So many more are done."""
+        if self._bar is not None and self._phase is not None:
+            self._bar.advance(self._phase, done)
 
     def __enter__(self) -> Self:
         """Start to show it."""
@@ -44,7 +50,7 @@ class Progress:
             self._bar.stop()
 
 
-def _bar(what: str) -> RichProgress:
+def _bar() -> RichProgress:
     # Loaded only for somebody who watches: it would double the time that importing mnemokit takes.
     from rich.console import Console
     from rich.progress import (
@@ -59,12 +65,12 @@ def _bar(what: str) -> RichProgress:
     from rich.text import Text
 
     class Count(ProgressColumn):
-        """So many rows, and how many a second."""
+        """So many, of how many, and how many a second."""
 
         def render(self, task: Task) -> Text:
             total = "" if task.total is None else f" of {task.total:,.0f}"
             rate = "" if not task.speed else f", {task.speed:,.0f}/s"
-            return Text(f"{task.completed:,.0f}{total} {what}{rate}")
+            return Text(f"{task.completed:,.0f}{total} {task.description}{rate}")
 
     return Progress(
         TextColumn("replay"),

@@ -78,6 +78,45 @@ def test_outcome_subject_and_scope_are_the_sessions():
     assert captures.rows() == [("shop", "q", "failure", "u", True), ("turns", None, None, None, True)]
 
 
+TOLD = pl.DataFrame(
+    {
+        "session_id": ["s", "s", "s", "t", "t", "u", "v", "v"],
+        "step": [0, 1, 2, 0, 1, 0, 0, 1],
+        "executor": ["a", "b", None, "a", "b", "a", "a", None],
+        "scope": ["shop", None, None, None, None, "inn", None, "late"],
+        "question": ["q", None, None, "first", "last", None, None, None],
+        "session_outcome": [None, None, "success", "failure", None, None, "failure", "success"],
+    }
+)
+
+
+def test_the_outcome_is_the_last_one_that_a_row_of_the_session_tells_also_a_closing_one():
+    captures = derive_captures(TOLD)
+    assert dict(captures.select("session_id", "outcome").rows()) == {
+        "s": "success",
+        "t": "failure",
+        "u": None,
+        "v": "success",
+    }
+    assert captures["step"].to_list() == [1, 1, 0, 0]
+
+
+def test_question_and_scope_that_the_last_step_lacks_are_those_told_last():
+    captures = derive_captures(TOLD).select("session_id", "scope", "question")
+    assert captures.rows() == [
+        ("s", "shop", "q"),
+        ("t", "turns", "last"),
+        ("u", "inn", None),
+        ("v", "late", None),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_session_told_last_does_not_depend_on_the_order_of_rows(seed):
+    shuffled = TOLD.sample(fraction=1, shuffle=True, seed=seed)
+    assert derive_captures(shuffled).sort("session_id").equals(derive_captures(TOLD).sort("session_id"))
+
+
 def test_a_session_without_calls_is_no_capture():
     turns = pl.DataFrame(
         {"session_id": ["s"], "step": [0], "executor": [None]}, schema_overrides={"executor": pl.String}

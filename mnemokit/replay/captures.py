@@ -8,6 +8,7 @@ import polars as pl
 
 from mnemokit.reasonlets import capture as reasonlet_capture
 from mnemokit.replay.chunk import untimed_instants
+from mnemokit.replay.outcomes import make_known
 from mnemokit.replay.parents import capture_one_by_one
 from mnemokit.replay.policies import Policies
 from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
@@ -19,35 +20,31 @@ SLICE_ONE_BY_ONE = 1_000
 """The same where parents are looked for capture by capture, which takes long."""
 
 
-def slices(store: Store, first_turn_no: int, sources: list[str], policies: Policies) -> Iterator[pl.DataFrame]:
-    """Sessions that got turns since a turn number, in the order of their last step, in slices.
+def sessions_to_capture(con: Connection, first_turn_no: int, sources: list[str]) -> pl.DataFrame:
+    """Sessions of these sources that got turns since a turn number, in the order of their last step.
 
     Returns:
-        Frames with columns source, session_id.
+        Columns source, session_id.
     """
-    with store.read() as con:
-        yield from slices_within(con, first_turn_no, sources, policies)
+    return fetch(con, query("replay_sessions_to_capture"), {"first_turn_no": first_turn_no, "sources": sources}).select(
+        "source", "session_id"
+    )
 
 
-def slices_within(
-    con: Connection, first_turn_no: int, sources: list[str], policies: Policies
-) -> Iterator[pl.DataFrame]:
-    """As ``slices``, on a connection that is in a transaction already."""
-    sessions = fetch(
-        con, query("replay_sessions_to_capture"), {"first_turn_no": first_turn_no, "sources": sources}
-    ).select("source", "session_id")
-    yield from sessions.iter_slices(SLICE_SESSIONS if policies.parent_policy is None else SLICE_ONE_BY_ONE)
+def in_slices(sessions: pl.DataFrame, policies: Policies) -> Iterator[pl.DataFrame]:
+    """These sessions, as many at a time as are captured together."""
+    return sessions.iter_slices(SLICE_SESSIONS if policies.parent_policy is None else SLICE_ONE_BY_ONE)
 
 
-def sessions_since(con: Connection, first_turn_no: int) -> int:
-    """How many sessions got turns since a turn number."""
+def sessions_since(con: Connection, first_turn_no: int, sources: list[str]) -> int:
+    """How many sessions of these sources got turns since a turn number."""
     return con.execute(
-        "SELECT count(*) FROM (SELECT DISTINCT source, session_id FROM turns WHERE turn_no >= ?)", [first_turn_no]
+        query("replay_sessions_to_count"), {"first_turn_no": first_turn_no, "sources": sources}
     ).fetchall()[0][0]
 
 
 def capture(con: Connection, store: Store, sessions: pl.DataFrame, policies: Policies) -> dict[str, int]:
-    """Capture what these sessions did, once.
+    """Capture what these sessions did, once; of those that were captured before, note an outcome told since.
 
     Args:
         con: In a transaction.
@@ -69,10 +66,12 @@ def capture(con: Connection, store: Store, sessions: pl.DataFrame, policies: Pol
         ts=pl.coalesce("ts", untimed_instants(pl.col("seq"))), provenance=_provenance()
     )
     if policies.parent_policy is not None:
+        captures = captures.sort("ts", maintain_order=True)
         receipts = capture_one_by_one(con, store, captures, policies.parent_policy)
     else:
         how = "same_question" if policies.parents == "same_question" else "given"
         receipts = reasonlet_capture.ingest(con, captures, store.keyed_hash, parents=how)
+    make_known(con, captures, receipts)
     kinds = receipts.filter("written").group_by("kind").len()
     return dict(kinds.iter_rows())
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import duckdb
 import numpy as np
 import polars as pl
 
-from mnemokit.errors import CorruptLog
+from mnemokit.errors import CorruptLog, InvalidInput
 from mnemokit.mnests import bulk as mnest_bulk
 from mnemokit.replay.forgotten import without_forgotten
-from mnemokit.replay.policies import Policies
+from mnemokit.replay.policies import READER, Policies
 from mnemokit.replay.ticks import Bounds, passing_bounds, ticks_to_add
 from mnemokit.store import Connection, Store, fetch, lend, query, take_numbers
-from mnemokit.turns.frame import TURN_KEY, TURNS_SCHEMA
+from mnemokit.turns.frame import TURN_KEY, TURNS_SCHEMA, VALUE_COLUMNS
 
 _EDGE = ["src_executor", "src_version", "dst_executor", "dst_version"]
 _SESSION = ("source", "session_id")
@@ -26,12 +27,13 @@ class Chunk:
     """What was read for one transaction.
 
     Attributes:
-        turns: Canonical turns, in the order of the log, each once; turn_no is their place here.
+        turns: Canonical turns, in the order of the log, each once; turn_no is their place here. Hashed values where
+            the policy looks at them, and the reader where it is not the source.
         passings: What these turns mean by themselves, with the turn_no of the destination's turn.
         repeats: How many rows of the log were turns that it had told of already.
         rejects: Records that cannot be used, with the column source.
         ignored: How many records were no steps.
-        readers: The reader of each source.
+        sources: The sources of this chunk, sorted.
         why: Why those readers were taken.
     """
 
@@ -40,7 +42,7 @@ class Chunk:
     repeats: int
     rejects: pl.DataFrame
     ignored: int
-    readers: dict[str, str]
+    sources: list[str]
     why: set[str]
 
     @classmethod
@@ -50,24 +52,14 @@ class Chunk:
         rejects: pl.DataFrame,
         *,
         ignored: int,
-        readers: dict[str, str],
+        sources: list[str],
         why: set[str],
         policies: Policies,
     ) -> Chunk:
         """Prepare what needs no look at the store."""
         distinct = _without_repeats(turns).with_columns(turn_no=pl.int_range(pl.len(), dtype=pl.Int64))
-        passings = _derived(policies.knowing(readers), distinct)
-        return cls(distinct, passings, turns.height - distinct.height, rejects, ignored, readers, why)
-
-    @property
-    def sources(self) -> list[str]:
-        """The sources of this chunk, sorted."""
-        return sorted(self.readers)
-
-    @property
-    def records(self) -> int:
-        """How many records were read for this chunk."""
-        return self.turns.height + self.repeats + self.rejects.height + self.ignored
+        passings = _derived(policies, distinct)
+        return cls(distinct, passings, turns.height - distinct.height, rejects, ignored, sources, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +113,7 @@ def commit(
     if known.height:
         passings, stale = _of_whole_sessions(con, policies, fresh, passings, known)
     passings = _as_facts(con, passings, store.edge_params.decay_lambda)
-    with lend(con, fresh=fresh.select(*TURNS_SCHEMA, "turn_no"), found=rejects):
+    with lend(con, fresh=_stored_columns(fresh), found=rejects):
         con.execute(query("replay_insert_turns"))
         if rejects.height:
             con.execute(query("replay_insert_rejects"), {"now": now})
@@ -157,11 +149,43 @@ def _without_repeats(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def _derived(policies: Policies, turns: pl.DataFrame) -> pl.DataFrame:
-    """The passings of these turns, with the turn_no of the destination's turn."""
-    derived = policies.derive_passings(turns)
-    if "turn_no" in derived.columns:
+    """The passings of these turns, with the turn_no of the destination's turn.
+
+    Raises:
+        InvalidInput: If a caller's own policy makes a passing to what is no turn, or begins a transaction.
+    """
+    own = callable(policies.passings)
+    try:
+        derived = policies.derive_passings(turns)
+    except duckdb.TransactionException as error:
+        # A store would take it for another writer's change, and try again and again.
+        raise InvalidInput(
+            "a passings function called mem.sql while its replay writes; no turn of this chunk was written; "
+            "look into the memory with mem.frame, or before the replay"
+        ) from error
+    if "turn_no" in derived.columns and not own and not derived.get_column("turn_no").has_nulls():
         return derived
-    return derived.join(turns.select(*TURN_KEY, "turn_no"), on=list(TURN_KEY), how="left", maintain_order="left")
+    # What a caller's own policy says of the destination is its key; a number that it handed on may be another turn's.
+    numbers = turns.select(*TURN_KEY, "turn_no")
+    placed = derived.drop("turn_no", strict=False).join(numbers, on=list(TURN_KEY), how="left", maintain_order="left")
+    nowhere = placed.filter(pl.col("turn_no").is_null())
+    if nowhere.height:
+        row = nowhere.row(0, named=True)
+        name = getattr(policies.passings, "__name__", policies.passings)
+        raise InvalidInput(
+            f"the passings function {name!r} made a passing to "
+            f"turn_id={row['turn_id']!r}, step={row['step']!r} of source={row['source']!r}, "
+            f"session_id={row['session_id']!r}, which is no turn of this log; no turn of its chunk was written; "
+            "give a passing the source, session_id, turn_id and step of its destination's row"
+        )
+    return placed
+
+
+def _stored_columns(turns: pl.DataFrame) -> pl.DataFrame:
+    """What a store keeps of turns: of hashed values and reader only what is there, as most logs have neither."""
+    more = [name for name in (*VALUE_COLUMNS, READER) if name in turns.columns]
+    there = [name for name in more if turns.get_column(name).null_count() < turns.height]
+    return turns.select(*TURNS_SCHEMA, *there, "turn_no")
 
 
 def _known_sessions(con: Connection, turns: pl.DataFrame) -> pl.DataFrame:
@@ -201,7 +225,8 @@ def _of_whole_sessions(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Derive sessions that go on from all of their turns.
 
-    What was stored already is not new, and a stored passing that a step in between makes untrue is taken back.
+    What was stored already is not new, and a stored passing that a step in between makes untrue is taken back; but
+    where a policy looks at values that are gone, the passings of stored turns stay as they stand.
 
     Returns:
         The passings that are new, and how many of the stored ones are true no longer.
@@ -211,7 +236,8 @@ def _of_whole_sessions(
         continued = fetch(con, query("replay_continued_turns"))
     with lend(con, continued=continued.select("turn_no")):
         stored = fetch(con, query("replay_stored_passings"))
-    derived = _derived(policies, pl.concat([continued, going_on], how="diagonal"))
+    whole = pl.concat([continued, going_on], how="diagonal")
+    derived = _derived(policies, whole)
     derived = derived.with_columns(nth=pl.int_range(pl.len()).over("turn_no", *_EDGE) + 1)
     counted = derived.join(stored, on=["turn_no", *_EDGE], how="left", nulls_equal=True, maintain_order="left")
     new = counted.filter(pl.col("nth") > pl.col("times").fill_null(0)).drop("nth", "times")
@@ -222,8 +248,26 @@ def _of_whole_sessions(
         .filter(pl.col("times") > 0)
         .drop("now")
     )
+    unknown = _without_values(policies, continued, whole)
+    if unknown.len():
+        new, stale = (frame.filter(~pl.col("turn_no").is_in(unknown.implode())) for frame in (new, stale))
     others = passings.filter(~pl.col("turn_no").is_in(going_on["turn_no"].implode()))
     return pl.concat([new, others], how="diagonal"), stale
+
+
+def _without_values(policies: Policies, continued: pl.DataFrame, whole: pl.DataFrame) -> pl.Series:
+    """Stored turns of whose passings nothing can be said any more, by number.
+
+    Those of sessions in which values tell the passings and are known for some steps only: an erasure took the others,
+    or the store is older than they are. In a session without any value the order of the steps tells all.
+    """
+    known = pl.col("arg_values").is_not_null()
+    blind = policies.looking_at_values(continued).filter(pl.col("executor").is_not_null() & ~known).select(_SESSION)
+    if blind.height == 0:
+        return pl.Series("turn_no", [], dtype=pl.Int64)
+    seeing = whole.filter(known).select(_SESSION)
+    both = blind.join(seeing, on=_SESSION, how="semi")
+    return continued.join(both, on=_SESSION, how="semi").get_column("turn_no")
 
 
 def _as_facts(con: Connection, passings: pl.DataFrame, decay_lambda: float) -> pl.DataFrame:

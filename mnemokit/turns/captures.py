@@ -29,7 +29,9 @@ def session(turns: pl.DataFrame, passings: pl.DataFrame) -> pl.DataFrame:
     """One capture per session with a step, at its last step.
 
     Nodes are the distinct executors without their versions, edges the distinct passings between them; the scope is
-    the log's domain, else the source; the outcome is the session's. Attributes are those of the last step.
+    the log's domain, else the source. The outcome is the last one that a row of the session tells, also a closing row
+    without an executor. Other attributes are those of the last step; question and scope, where that has none, the
+    session's last ones.
     """
     steps = ordered_steps(turns)
     last = steps.filter(pl.col("session_no").diff(-1).fill_null(-1) != 0)
@@ -42,6 +44,10 @@ def session(turns: pl.DataFrame, passings: pl.DataFrame) -> pl.DataFrame:
     )
     nodes = _listed(called, "nodes", id="executor")
     edges = _listed(passed, "edges", src="src_executor", dst="dst_executor")
+    closing = turns.filter(pl.col("executor").is_null() & pl.col("session_outcome").is_not_null())
+    done = _with_last_told(done, turns, "session_outcome", also_of=closing)
+    for name in ("question", "scope"):
+        done = _with_last_told(done, turns, name, also_of=turns.head(0))
     captures = done.join(nodes, on="session_no", how="left", maintain_order="left").join(
         edges, on="session_no", how="left", maintain_order="left"
     )
@@ -63,6 +69,35 @@ def attempt(turns: pl.DataFrame, passings: pl.DataFrame) -> pl.DataFrame:  # noq
 def none(turns: pl.DataFrame, passings: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG001 - a policy takes both
     """No captures."""
     return pl.DataFrame(schema=CAPTURES_SCHEMA)
+
+
+def _with_last_told(done: pl.DataFrame, turns: pl.DataFrame, name: str, *, also_of: pl.DataFrame) -> pl.DataFrame:
+    """The last steps of sessions with what their session told last in this column, where they have nothing there.
+
+    Args:
+        done: The last step of each session, with session_no.
+        turns: All rows of these sessions.
+        name: The column.
+        also_of: Rows of sessions of which that is asked in any case.
+    """
+    sessions = done.select(*KEY, "session_no")
+    asked = done.get_column(name).is_null() | sessions["session_no"].is_in(session_numbers(also_of, sessions).implode())
+    if not asked.any() or turns.get_column(name).null_count() == turns.height:
+        return done
+    # Most sessions tell it in every row or in none; only rows that can change something are sorted.
+    last = (
+        turns.filter(pl.col(name).is_not_null())
+        .select(*KEY, "turn_id", "step", "parallel_group", told=name)
+        .join(sessions.filter(asked), on=list(KEY))
+        .sort("step", "parallel_group", "turn_id")
+        .group_by("session_no")
+        .agg(pl.col("told").last())
+    )
+    return (
+        done.join(last, on="session_no", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("told", name).alias(name))
+        .drop("told")
+    )
 
 
 def _listed(rows: pl.DataFrame, name: str, **fields: str) -> pl.DataFrame:
