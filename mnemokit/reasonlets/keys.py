@@ -170,6 +170,8 @@ def erasure_after(
     con: Connection, keyed_hash: KeyedHash, ts: datetime | None, *, scope: str | None, subject: str | None
 ) -> tuple[str, datetime] | None:
     """The realm and instant of an erasure of the scope or the subject at or after ``ts`` (None: whenever it was)."""
+    if not con.execute("SELECT 1 FROM tombstones LIMIT 1").fetchall():
+        return None
     rows = con.execute(
         "SELECT realm, ts_forgotten FROM tombstones WHERE (realm = 'scope' AND name_hash = $scope "
         "OR realm = 'subject' AND name_hash = $subject) AND ($ts IS NULL OR ts_forgotten >= $ts) ORDER BY realm",

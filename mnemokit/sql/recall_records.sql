@@ -22,8 +22,9 @@ candidates AS (
     WHERE similarity >= greatest(round(1e12 * $min_similarity) / 1e12, coalesce((SELECT score FROM reached), 0))
 ),
 records AS (
-    SELECT reasonlet.*, candidates.similarity, own_runs.n, own_runs.s, parent_runs.reasonlet_no IS NOT NULL AS has_parent,
-           parent_runs.n AS parent_n, parent_runs.s AS parent_s
+    SELECT reasonlet.reasonlet_id, reasonlet.version, reasonlet.parent_id, reasonlet.scope, reasonlet.question,
+           reasonlet.ts_captured, candidates.similarity, own_runs.n, own_runs.s,
+           parent_runs.reasonlet_no IS NOT NULL AS has_parent, parent_runs.n AS parent_n, parent_runs.s AS parent_s
     FROM candidates
     JOIN reasonlets AS reasonlet ON reasonlet.seq = candidates.seq
     JOIN run_counts AS own_runs ON own_runs.reasonlet_no = reasonlet.seq
