@@ -119,3 +119,15 @@ def test_a_log_that_names_nobody_replays_after_somebody_was_forgotten() -> None:
         forget_everywhere(mem, PERSON)
         nobody = turns().head(4).with_columns(user_id=pl.lit(None, dtype=pl.String))
         assert mem.replay(nobody, label="nobody").turns == 4
+
+
+def test_the_old_log_of_an_erased_scope_brings_no_excerpt_of_its_rejects_back() -> None:
+    log = turns().drop("user_id")
+    with mk.open() as mem:
+        mem.replay(log, label="shop")
+        assert mem.frame("rejects")["excerpt"].null_count() == 0
+        assert mem.reasonlets.erase_scope("shop").rejects == 1
+        mem.replay(log, label="shop")
+        rejects = mem.frame("rejects")
+        assert set(rejects["reason"]) >= {"forgotten"}
+        assert rejects["excerpt"].null_count() == rejects.height

@@ -22,8 +22,8 @@ def without_forgotten(
         rejects: Records that could not be used, with the column source.
 
     Returns:
-        The turns that may be stored, and the rejects: those given, an erased person's without a word, and one
-        ``forgotten`` for each turn taken out.
+        The turns that may be stored, and the rejects: those given, an erased person's or source's without a word, and
+        one ``forgotten`` for each turn taken out.
     """
     stones = fetch(con, _STONES)
     if stones.height == 0:
@@ -34,7 +34,10 @@ def without_forgotten(
     marked = turns.with_columns(forgotten=old)
     kept = marked.filter(~pl.col("forgotten")).drop("forgotten")
     # Nor can a record that is rejected: it has no instant.
-    erased = _limit(store, stones, "subject", rejects, _NAMES["subject"]).is_not_null()
+    erased = (
+        _limit(store, stones, "subject", rejects, _NAMES["subject"]).is_not_null()
+        | _limit(store, stones, "scope", rejects, pl.col("source")).is_not_null()
+    )
     wordless = {
         name: pl.when(erased).then(None).otherwise(pl.col(name)) for name in ("file", "place", "excerpt", "user_id")
     }
