@@ -24,7 +24,7 @@ from mnemokit.mnests.applying import apply
 from mnemokit.mnests.reads import mnests_at
 from mnemokit.reasonlets.keys import known_result
 from mnemokit.records import AgerStats, EdgeParams, MnestState, params_to_json
-from mnemokit.store import Connection, fetch, new_ids, query, remember, take_numbers
+from mnemokit.store import Connection, new_ids, query, remember, take_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,4 +326,5 @@ def _outlook(con: Connection, params: EdgeParams, now: datetime) -> dict[str, in
         "unused_since": now - params.archive_after,
         "archive_floor": floor_of(params.purge_below, params),
     }
-    return fetch(con, query("mnest_outlook"), bound).row(0, named=True)
+    recurring, archivable = con.execute(query("mnest_outlook"), bound).fetchall()[0]
+    return {"recurring_protos": recurring, "proposed_archive": archivable}

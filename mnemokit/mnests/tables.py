@@ -92,8 +92,8 @@ def edges_of(con: Connection, edges: pl.DataFrame) -> pl.DataFrame:
 
 def ticks_so_far(con: Connection) -> Ints:
     """All ager instants, ascending, in microseconds since 1970."""
-    rows = fetch(con, "SELECT DISTINCT epoch_us(ts_ager) AS tick FROM ager_runs ORDER BY tick")
-    return rows["tick"].to_numpy().astype(np.int64)
+    rows = con.execute("SELECT DISTINCT epoch_us(ts_ager) AS tick FROM ager_runs ORDER BY tick").fetchall()
+    return np.array([tick for (tick,) in rows], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
