@@ -253,10 +253,10 @@ def one_of_many(mem, rng, ids, names, lock):
         run = rng.choice([None, *names])
     ts = T0 + timedelta(hours=rng.randrange(40))
     try:
-        match rng.randrange(10):
+        match rng.randrange(12):
             case 0 | 1 | 2 | 3:
                 made = mem.reasonlets.capture(
-                    scope="x",
+                    scope=rng.choice(["x", "x", "y"]),
                     question=rng.choice(["book a flight", None]),
                     graph=graph_of(rng.choice("abcdef")),
                     outcome="success",
@@ -272,6 +272,11 @@ def one_of_many(mem, rng, ids, names, lock):
                 mem.reasonlets.feedback(run, rng.choice(["success", "failure", None]))
             case 8:
                 mem.reasonlets.recall("book", scope="x")
+            case 9:
+                then = datetime.now(UTC) - timedelta(milliseconds=rng.randrange(2000))
+                assert (mem.reasonlets.rank(at=then)["ts_captured"] <= then).all()
+            case 10:
+                mem.reasonlets.erase_scope("y", at=ts)
             case _:
                 if rng.random() < 0.5:
                     mem.reasonlets.erase_subject("ada", at=ts)

@@ -118,7 +118,7 @@ def test_a_policy_that_reads_the_memory_it_is_replayed_into_does_not_hang(option
     with mk.open() as mem:
         turns = log("A", 1)
         work = threading.Thread(
-            target=lambda: reports.append(mem.replay(turns, passings=reading(mem), **options)),  # pyright: ignore[reportArgumentType]
+            target=lambda: reports.append(mem.replay(turns, passings=reading(mem), **options)),
             daemon=True,
         )
         work.start()

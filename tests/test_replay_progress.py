@@ -46,7 +46,7 @@ def test_records_have_a_total_and_captures_are_a_phase_of_their_own(
     watched: type[Watched], options: dict[str, bool]
 ) -> None:
     with mk.open() as mem:
-        mem.replay(TURNS, chunk_rows=2, **options)  # pyright: ignore[reportArgumentType]
+        mem.replay(TURNS, chunk_rows=2, **options)
     assert watched.noted == [("records", 3, [2, 1]), ("captures", 2, [2])]
 
 

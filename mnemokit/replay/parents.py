@@ -29,7 +29,7 @@ ParentPolicy = Callable[[Mapping[str, object], Recall], str | None]
 reasonlet_id of its parent, or None."""
 
 
-def recalled(capture: Mapping[str, object], recall: Recall) -> str | None:  # noqa: ARG001 - a policy takes captures
+def recalled(_capture: Mapping[str, object], recall: Recall) -> str | None:
     """The procedure that a recall of the capture's question puts first, of those that are at least half as similar."""
     found = recall(limit=1, min_similarity=HALF)
     return None if found.is_empty() else found["reasonlet_id"][0]
