@@ -18,6 +18,7 @@ from mnemokit.instants import Instant, as_utc
 from mnemokit.mnests.canonical_queries import Queries
 from mnemokit.mnests.namespace import Mnests
 from mnemokit.reasonlets.namespace import Reasonlets
+from mnemokit.reasonlets.question_index import bring_up_to_date
 from mnemokit.records import EdgeParams, RankParams, ReplayReport
 from mnemokit.replay.parents import ParentPolicy
 from mnemokit.replay.run import ReplayOptions, remove, replay
@@ -39,6 +40,7 @@ class Memory:
     def __init__(self, store: Store) -> None:
         """Hang the four kinds of memory on an open store."""
         self._store = store
+        bring_up_to_date(store)
         self.reasonlets = Reasonlets(store)
         self.mnests = Mnests(store)
         self.queries = Queries(store)

@@ -13,7 +13,7 @@ from datetime import datetime
 import polars as pl
 
 from mnemokit.reasonlets.tokens import tokens
-from mnemokit.store import Connection, fetch, lend
+from mnemokit.store import Connection, Store, fetch, lend
 
 
 def add_question(con: Connection, scope: str, seq: int, question: str, ts_captured: datetime) -> None:
@@ -60,15 +60,22 @@ def add_questions(con: Connection, reasonlets: pl.DataFrame) -> None:
         _cluster(con)
 
 
-def index_anew_if_due(con: Connection) -> None:
-    """Bring the index of a store made under an older rule of terms up to date, inside the caller's transaction.
+def bring_up_to_date(store: Store) -> None:
+    """Index anew what was indexed by an older rule of terms; to be called once a store is open.
 
-    A migration notes such a store (``question_index`` in ``store_info``), since only here terms are known. Until then,
-    and in a store that is only read, its older terms are searched: nothing fails, but what only the newer rule finds
-    is not found. Plain ASCII questions have the same terms under every rule.
+    A migration notes such a store (``question_index`` in ``store_info``), since only here terms are known. A store that
+    is only read keeps its older terms: nothing fails, but what only the newer rule finds is not found. Plain ASCII
+    questions have the same terms under every rule.
     """
-    if not con.execute("SELECT 1 FROM store_info WHERE name = 'question_index'").fetchall():
+    if store.read_only:
         return
+    with store.read() as con:
+        due = con.execute("SELECT 1 FROM store_info WHERE name = 'question_index'").fetchall()
+    if due:
+        store.write(_index_anew)
+
+
+def _index_anew(con: Connection) -> None:
     outdated = fetch(
         con, "SELECT scope, seq, question, ts_captured FROM reasonlets WHERE strlen(question) > length(question)"
     )

@@ -152,8 +152,7 @@ class ReasonletReads:
             at: As of this instant; None: as the store stands.
             log: Keep the recall and what it showed. A read-only store keeps nothing, and none keeps what is not later
                 than an erasure of the scope or the subject. Given with ``at``, it is kept as of that instant, not of
-                the present: pass ``log=False`` to look back without leaving a recall in the past. A store made under
-                an older rule of terms is indexed anew by its first kept recall by words.
+                the present: pass ``log=False`` to look back without leaving a recall in the past.
             embedder: Compare by vectors instead of words (BM25).
 
         Returns:

@@ -24,7 +24,6 @@ from mnemokit.reasonlets.embedding import (
     missing_vectors,
     name_of,
 )
-from mnemokit.reasonlets.question_index import index_anew_if_due
 from mnemokit.reasonlets.ranking import RANK_SCHEMA, rule_values, with_intervals
 from mnemokit.reasonlets.tokens import tokens
 from mnemokit.records import RankParams
@@ -70,16 +69,13 @@ def recall(con: Connection, asked: Asked, *, keep: bool) -> pl.DataFrame:
     Args:
         con: The connection.
         asked: What is asked.
-        keep: The connection is in a writing transaction: new vectors may be kept, and an index of an older rule of
-            terms is brought up to date.
+        keep: The connection is in a writing transaction: new vectors may be kept.
 
     Raises:
         InvalidInput: If the embedder is none, or gives no proper vectors.
     """
     if asked.embedder is not None:
         return _by_vectors(con, asked, asked.embedder, keep=keep)
-    if keep:
-        index_anew_if_due(con)
     return _by_words(con, asked)
 
 
@@ -140,45 +136,55 @@ def _by_vectors(con: Connection, asked: Asked, embedder: Embedder, *, keep: bool
         return _best(con, asked, "recall_vectors", {"embedder": name, "asked": vector.tolist()})
 
 
-_SELECTED = (
-    "reasonlet_id",
-    "version",
-    "parent_id",
-    "n",
-    "s",
-    "prior",
-    "prior_source",
-    "rate",
-    "own",
-    "parent_rate",
-    "scope",
-    "question",
-    "ts_captured",
-    "similarity",
-    "score",
-)
+_ADDED_LATER = ("rate_low", "rate_high", "recall_id", "rank")
+_BEST_SCHEMA = {
+    **{name: dtype for name, dtype in RECALL_SCHEMA.items() if name not in _ADDED_LATER},
+    "rated_in_all": INT,
+    "least_similar": FLOAT,
+}
 """The columns of sql/recall_best.sql, in its order."""
+RATED_FIRST = 640
+"""So many of the most similar ones are rated first (more where more than ten are to be shown)."""
+_ALL = 2**62
 _AS_IT_STANDS = ("recall_records",)
 _AS_OF = ("recall_gate", "rank_counted", "rank_records")
 
 
 def _best(con: Connection, asked: Asked, similarity: str, values: dict[str, object]) -> pl.DataFrame:
     """The best rows by score, among what the named query finds similar."""
-    parts = [similarity, *(_AS_IT_STANDS if asked.at is None else _AS_OF), "rank_rates", "recall_best"]
-    found = con.execute(
-        f"WITH {' '.join(query(part) for part in parts)}",
-        {
-            "scope": asked.scope,
-            "at": asked.at,
-            "weight": asked.params.weight,
-            "min_similarity": asked.min_similarity,
-            "most": asked.limit,
-            **rule_values(asked.params),
-            **values,
-        },
-    ).fetchall()
-    rows = pl.DataFrame(found, schema={name: RECALL_SCHEMA[name] for name in _SELECTED}, orient="row")
-    shown = with_intervals(rows, asked.params).with_columns(
+    values = {"scope": asked.scope, "at": asked.at, **rule_values(asked.params), **values}
+    if asked.at is None:
+        found = _rated_as_it_stands(con, asked, similarity, values)
+    else:
+        found = _rated(con, asked, (similarity, *_AS_OF), asked.min_similarity, values)
+    shown = with_intervals(found, asked.params).with_columns(
         recall_id=pl.lit(None, dtype=TEXT), rank=pl.int_range(pl.len(), dtype=INT) + 1
     )
     return conform(shown, RECALL_SCHEMA)
+
+
+def _rated_as_it_stands(con: Connection, asked: Asked, similarity: str, values: dict[str, object]) -> pl.DataFrame:
+    """The best as the store stands. Only the closest are rated where the others cannot be among the best.
+
+    No score is above its similarity: where even the worst of the best has a score above the similarity of the last one
+    rated, these are the best of all. Where it has not, that score is reached in any case, and is the gate for rating
+    all that pass it.
+    """
+    parts, closest = (similarity, *_AS_IT_STANDS), RATED_FIRST * max(1, asked.limit // 10)
+    found = _rated(con, asked, parts, asked.min_similarity, {**values, "closest": closest})
+    if found.is_empty():
+        return found
+    # These are sums of floating-point numbers: what is above by less than this may be equal.
+    reached = found["score"][-1] * (1 - 1e-9)
+    if found["rated_in_all"][-1] < closest or found["least_similar"][-1] < reached:
+        return found
+    return _rated(con, asked, parts, max(asked.min_similarity, reached), {**values, "closest": _ALL})
+
+
+def _rated(
+    con: Connection, asked: Asked, parts: tuple[str, ...], gate: float, values: dict[str, object]
+) -> pl.DataFrame:
+    """What sql/recall_best.sql finds, with the named parts of a WITH before it."""
+    sql = "WITH " + " ".join(query(part) for part in (*parts, "rank_rates", "recall_best"))
+    named = {"weight": asked.params.weight, "min_similarity": gate, "most": asked.limit, **values}
+    return pl.DataFrame(con.execute(sql, named).fetchall(), schema=_BEST_SCHEMA, orient="row")

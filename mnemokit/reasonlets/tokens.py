@@ -8,7 +8,7 @@ the same, so that flags and joined emoji are pairs; colours of skin are left out
 all these terms.
 
 What is stored is indexed by these terms. Where the rule changes, a migration notes that stores made before are to be
-indexed anew; see ``question_index.index_anew_if_due``.
+indexed anew; see ``question_index.bring_up_to_date``.
 """
 
 from __future__ import annotations

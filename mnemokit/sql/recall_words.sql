@@ -2,9 +2,11 @@
 -- of a WITH. A term that no question has counts in the denominator, so that similarities can be compared across questions.
 -- The terms are added up in any order, so that only 12 digits mean something: rounded to them (round(x, 12) is slower), a
 -- question asked in its own words is 1 and passes every gate.
--- The factor k1 + 1 of every term cancels. Only questions that share a term are found.
+-- The factor k1 + 1 of every term cancels. Only questions that share a term are found. Terms are joined by their number
+-- in the question asked, once they are found.
 asked AS (
-    SELECT unnest($terms::VARCHAR[]) AS term, unnest($occurrences::BIGINT[]) AS occurrences
+    SELECT unnest($terms::VARCHAR[]) AS term, unnest($occurrences::BIGINT[]) AS occurrences,
+           unnest(range(len($terms::VARCHAR[]))) AS no
 ),
 corpus AS (
     SELECT count(*) AS questions, avg(terms) AS mean_terms
@@ -12,23 +14,23 @@ corpus AS (
     WHERE scope = $scope AND ts_captured <= coalesce($at, TIMESTAMPTZ 'infinity')
 ),
 hits AS (
-    SELECT term, occurrences, seq, terms
-    FROM postings
-    WHERE scope = $scope AND ts_captured <= coalesce($at, TIMESTAMPTZ 'infinity')
-      AND term IN (SELECT term FROM asked)
+    SELECT asked.no, posting.occurrences, posting.seq, posting.terms
+    FROM postings AS posting
+    JOIN asked ON asked.term = posting.term
+    WHERE posting.scope = $scope AND posting.ts_captured <= coalesce($at, TIMESTAMPTZ 'infinity')
 ),
 hits_per_term AS (
-    SELECT term, count(*) AS questions
+    SELECT no, count(*) AS questions
     FROM hits
-    GROUP BY term
+    GROUP BY no
 ),
 term_weights AS (
-    SELECT asked.term, asked.occurrences, corpus.mean_terms,
+    SELECT asked.no, asked.occurrences, corpus.mean_terms,
            asked.occurrences * ln(1 + (corpus.questions - coalesce(hit.questions, 0) + 0.5::DOUBLE)
                                       / (coalesce(hit.questions, 0) + 0.5::DOUBLE)) AS weight
     FROM asked
     CROSS JOIN corpus
-    LEFT JOIN hits_per_term AS hit ON hit.term = asked.term
+    LEFT JOIN hits_per_term AS hit ON hit.no = asked.no
 ),
 asked_itself AS (
     SELECT sum(weight * occurrences / (occurrences + $k1 * (1 - $b + $b * $length / mean_terms))) AS score
@@ -39,7 +41,7 @@ scores AS (
            sum(term.weight * hit.occurrences
                / (hit.occurrences + $k1 * (1 - $b + $b * hit.terms / term.mean_terms))) AS score
     FROM hits AS hit
-    JOIN term_weights AS term ON term.term = hit.term
+    JOIN term_weights AS term ON term.no = hit.no
     GROUP BY hit.seq
 ),
 similarities AS (
