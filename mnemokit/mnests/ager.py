@@ -41,15 +41,24 @@ def age_apart(
     Returns:
         The counts of each tick.
     """
-    now = {"now": from_us(int(ticks[-1]))}
-    ended = fetch(con, query("mnest_ending"), now | _floors(params))
-    ended = ended.with_columns(pl.col("mnest_no", "edge_no").cast(pl.Int32)).join(apart, on="edge_no", how="anti")
+    now = from_us(int(ticks[-1]))
+    met = fetch(con, query("mnest_night"), {"now": now, **_floors(params)})
+    ended = met["ended"].drop_nulls().explode().struct.unnest()
+    if apart.height:
+        ended = ended.join(apart, on="edge_no", how="anti")
     demoted = _merely_demoted(con, ended, acted=horizon.act is not None) if len(ticks) == 1 else ended.clear()
-    folded = tables.edge_frame(ended.join(demoted, on="edge_no", how="anti")["edge_no"])
-    nights = [_waiting_nights(_waiting(con, ticks, now, apart), ticks, 1)]
+    if len(ticks) == 1:
+        waiting = _waiting_now(con, met["n"].item(), met["protos"].item(), now, apart)
+    else:
+        with lend(con, lent_edges=apart):
+            waiting = fetch(con, query("mnest_waiting"), {"now": now})
+    nights = [_waiting_nights(waiting, ticks, 1)]
+    if not ended.height:
+        return nights[0]
     if demoted.height:
-        _demote(con, demoted, now["now"])
+        _demote(con, demoted, now)
         nights.append(no_nights(ticks).with_columns(demoted_to_decaying=pl.lit(demoted.height, pl.Int64)))
+    folded = tables.edge_frame(ended.join(demoted, on="edge_no", how="anti")["edge_no"])
     if folded.height:
         before = tables.whole_records_of(con, folded)
         # The fold counts these itself.
@@ -70,14 +79,14 @@ def _merely_demoted(con: Connection, ended: pl.DataFrame, *, acted: bool) -> pl.
 
     Edges of pairs that somebody acted on, if there are any, are left to the fold.
     """
-    active = ended.filter(pl.col("state") == MnestState.ACTIVE.value)
+    active = ended.filter(~pl.col("is_proto"))
     if not active.height:
         return active
     with lend(con, lent_edges=active.select("edge_no")):
         taken = [fetch(con, query("mnest_decaying_among"))]
         if acted:
             taken.append(fetch(con, query("mnest_acted_among")))
-    return active.join(pl.concat(taken).cast(pl.Int32), on="edge_no", how="anti")
+    return active.join(pl.concat(taken), on="edge_no", how="anti")
 
 
 def _demote(con: Connection, records: pl.DataFrame, now: datetime) -> None:
@@ -92,8 +101,7 @@ def _demote(con: Connection, records: pl.DataFrame, now: datetime) -> None:
         new_state=pl.lit(MnestState.DECAYING.value),
     )
     with lend(con, lent_records=events):
-        con.execute(query("mnest_demote"))
-        con.execute(query("mnest_demoted"))
+        con.execute(query("mnest_demote"), {"now": now})
         con.execute("INSERT INTO edge_events BY NAME SELECT * FROM lent_records ORDER BY mnest_no")
 
 
@@ -106,15 +114,11 @@ def _fold_ending(con: Connection, params: EdgeParams, ticks: Ints, before: pl.Da
     return folded.nights
 
 
-def _waiting(con: Connection, ticks: Ints, now: dict[str, datetime], apart: pl.DataFrame) -> pl.DataFrame:
-    """Live records that wait for the ticks: state, since (when last brought up to date), n."""
-    if len(ticks) > 1:
-        with lend(con, lent_edges=apart):
-            return fetch(con, query("mnest_waiting"), now)
-    n, protos = con.execute(query("mnest_waiting_now"), now).fetchall()[0]
+def _waiting_now(con: Connection, n: int, protos: int, now: datetime, apart: pl.DataFrame) -> pl.DataFrame:
+    """Live records, those of the edges apart left out, that wait for one tick: state, since, n."""
     if apart.height:
         with lend(con, lent_edges=apart):
-            n_apart, protos_apart = con.execute(query("mnest_waiting_now_of"), now).fetchall()[0]
+            n_apart, protos_apart = con.execute(query("mnest_waiting_among"), {"now": now}).fetchall()[0]
         n, protos = n - n_apart, protos - protos_apart
     # One tick is after all that waits for it, whenever that was.
     states = [MnestState.PROTO.value, MnestState.ACTIVE.value]

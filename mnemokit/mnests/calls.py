@@ -11,18 +11,20 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 
 from mnemokit.errors import Conflict, NotFound
 from mnemokit.fold.ageing import age
 from mnemokit.fold.edge_life import Fact, Pair, Record
 from mnemokit.fold.edge_weights import floor_of
-from mnemokit.fold.frames import INSTANT
+from mnemokit.fold.frames import INSTANT, NIGHTS
 from mnemokit.instants import MICROSECOND, to_us
 from mnemokit.mnests import tables
+from mnemokit.mnests.ager import age_apart
 from mnemokit.mnests.applying import apply
 from mnemokit.mnests.reads import mnests_at
-from mnemokit.reasonlets.keys import known_result
+from mnemokit.reasonlets.keys import known_result, write_alone
 from mnemokit.records import AgerStats, EdgeParams, MnestState, params_to_json
 from mnemokit.store import Connection, new_ids, query, remember, take_numbers
 
@@ -305,16 +307,15 @@ def run_ager(con: Connection, params: EdgeParams, now: datetime) -> AgerStats:
             then = age(mnests_at(con, params, now), now=now, params=params).stats
             return AgerStats(recurring_protos=then.recurring_protos, proposed_archive=then.proposed_archive)
         return AgerStats(**_outlook(con, params, now))
-    is_late = horizon.facts is not None and horizon.facts >= now
-    before = mnests_at(con, params, now - MICROSECOND) if is_late else None
-    nights = apply(con, params, pl.DataFrame(schema=tables.HISTORY), [now], kind="explicit", horizon=horizon).nights
-    if before is None:
-        stats = AgerStats(**nights.drop("ts_ager").row(0, named=True), **_outlook(con, params, now))
-    else:
+    if horizon.facts is not None and horizon.facts >= now:
+        before = mnests_at(con, params, now - MICROSECOND)
+        apply(con, params, pl.DataFrame(schema=tables.HISTORY), [now], kind="explicit", horizon=horizon)
         stats = age(before, now=now, params=params).stats
-    counts = {name: getattr(stats, name) for name in AgerStats.__slots__}
-    row = pl.DataFrame([{"ts_ager": now, **counts}], schema_overrides={"ts_ager": INSTANT})
-    tables.add_ticks(con, row, "explicit", params_to_json(params), time.perf_counter() - started)
+    else:
+        write_alone(con)
+        nights = age_apart(con, params, np.array([to_us(now)]), horizon, tables.edge_frame([]))
+        stats = AgerStats(**nights.select(NIGHTS).sum().row(0, named=True), **_outlook(con, params, now))
+    tables.add_tick(con, now, stats, "explicit", params_to_json(params), time.perf_counter() - started)
     return stats
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from mnemokit.fold.edge_keys import KEYS, number_keys
 from mnemokit.fold.frames import INSTANT, TAGS, Schema
 from mnemokit.fold.kernel import Ints
+from mnemokit.records import AgerStats
 from mnemokit.store import Connection, fetch, lend, query, take_numbers
 
 HISTORY: Schema = {
@@ -162,6 +163,14 @@ def numbers_of(con: Connection, mnest_ids: pl.Series) -> pl.Series:
                   {"ids": mnest_ids.to_list()})  # fmt: skip
     found = mnest_ids.to_frame("mnest_id").join(lives, on="mnest_id", how="left", maintain_order="left")
     return found["mnest_no"].cast(pl.Int32)
+
+
+def add_tick(con: Connection, now: datetime, stats: AgerStats, kind: str, params_json: str, seconds: float) -> None:
+    """Note one ager instant with what it did."""
+    con.execute(
+        query("mnest_add_tick"),
+        {"now": now, "kind": kind, "params": params_json, "seconds": seconds, **asdict(stats)},
+    )
 
 
 def add_ticks(con: Connection, nights: pl.DataFrame, kind: str, params_json: str, seconds: float) -> None:

@@ -2,4 +2,4 @@
 SELECT edge_no
 FROM mnest_records
 SEMI JOIN lent_edges USING (edge_no)
-WHERE state = 'decaying'
+WHERE state = 'decaying' OR ts_demoted IS NOT NULL

@@ -1,6 +1,4 @@
--- An ager ends the lent records: here they are as they begin to decay. (Written anew, and the old rows then deleted: an
--- UPDATE of rows all over the table takes DuckDB longer to commit.)
-INSERT INTO mnest_records BY NAME
-SELECT record.* REPLACE ('decaying' AS state, lent.weight AS weight, lent.ts AS ts_last)
-FROM mnest_records AS record
-JOIN lent_records AS lent ON lent.mnest_no = record.mnest_no
+-- An ager demotes the lent records. Nothing but the instant is written: the view mnests works out the rest.
+UPDATE mnest_records
+SET ts_demoted = $now
+WHERE mnest_no IN (SELECT mnest_no FROM lent_records)
