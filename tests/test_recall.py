@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import mnemokit as mk
 from mnemokit.errors import InvalidInput
+from mnemokit.migrations import migrate, packaged_migrations
 from mnemokit.reasonlets.embedding import Embedder, WordLlamaEmbedder
 from mnemokit.reasonlets.ranking import RANK_SCHEMA
 from mnemokit.reasonlets.recall import RATED_FIRST, RECALL_SCHEMA
@@ -494,15 +495,25 @@ def test_a_store_whose_questions_were_indexed_by_the_older_terms_is_indexed_anew
         known(mem, "如何申请退款", "refund an order", "Rück\u00adgabe", "é", None)
         fresh = index_of(mem)
     with duckdb.connect(str(path)) as con:
-        # As the older rule left it: pairs only, a word cut in two, and the schema before the new terms.
+        # As the older rule left it: pairs only, a word cut in two; and what the migration notes of such a store.
         con.execute("DELETE FROM postings WHERE strlen(term) = 3")
         con.execute("UPDATE postings SET term = 'rück' WHERE term = 'rückgabe'")
         con.execute("UPDATE question_lengths SET terms = 5 WHERE terms = 11")
-        con.execute("UPDATE store_info SET value = '2' WHERE name = 'schema_version'")
+        con.execute("INSERT INTO store_info VALUES ('question_index', 'to be made anew')")
     with mk.open(path) as mem:
         assert index_of(mem) == fresh
         assert mem.reasonlets.recall("退", scope="s", log=False)["question"].to_list() == ["如何申请退款"]
         assert mem.reasonlets.recall("rückgabe", scope="s", log=False).height == 1
+
+
+@pytest.mark.parametrize("questions", [0, 1])
+def test_a_migration_notes_that_the_questions_of_an_older_store_are_to_be_indexed_anew(questions):
+    con = duckdb.connect()
+    migrate(con, packaged_migrations()[:2])
+    con.execute("INSERT INTO question_lengths SELECT 's', seq, 1, now() FROM range(?) AS made(seq)", [questions])
+    migrate(con, packaged_migrations())
+    assert con.execute("SELECT count(*) FROM store_info WHERE name = 'question_index'").fetchall() == [(questions,)]
+    con.close()
 
 
 def index_of(mem):
