@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import duckdb
 import polars as pl
@@ -273,7 +273,8 @@ def fetch(con: Connection, sql: str, params: Params | None = None) -> pl.DataFra
 def lend(con: Connection, **frames: pl.DataFrame) -> Generator[None, None, None]:
     """Let SQL see frames under the given names, for the length of the block."""
     for name, frame in frames.items():
-        con.register(name, frame)
+        # Newer Arrow has texts as Polars has them, so that none is copied.
+        con.register(name, cast("object", frame.to_arrow(compat_level=pl.CompatLevel.newest())))
     try:
         yield
     finally:

@@ -66,7 +66,8 @@ def grouped_steps(turns: pl.DataFrame) -> pl.DataFrame:
     """
     steps = ordered_steps(turns).with_columns(group_no=_runs("session_no", "parallel_group"))
     heads = steps.filter(pl.col("group_no").diff().fill_null(1) != 0)
-    if heads.n_unique(["session_no", "parallel_group"]) < heads.height:  # groups that lie interleaved
+    if not _ascending(heads) and heads.n_unique(["session_no", "parallel_group"]) < heads.height:
+        # Groups that lie interleaved.
         first = pl.col("step").min().over("session_no", "parallel_group")
         steps = steps.with_columns(first=first).sort(
             "session_no", "first", "parallel_group", "step", maintain_order=True
@@ -75,6 +76,12 @@ def grouped_steps(turns: pl.DataFrame) -> pl.DataFrame:
     changes = pl.col("group_no").diff().fill_null(1) != 0
     last = pl.col("group_no").diff(-1).fill_null(-1) != 0
     return steps.select("row", "session_no", "group_no", alone=changes & last)
+
+
+def _ascending(heads: pl.DataFrame) -> bool:
+    """Are these groups all different for a reason that needs no table of them: in each session, every one is higher?"""
+    higher = (pl.col("session_no").diff() > 0) | (pl.col("parallel_group").diff() > 0)
+    return bool(heads.select(higher.slice(1).fill_null(value=False).all()).item())
 
 
 def _runs(*names: str) -> pl.Expr:
