@@ -111,7 +111,8 @@ class Memory:
             The rows. Integer sums, which DuckDB widens to 128 bits, come as 64-bit integers.
 
         Raises:
-            QueryError: If DuckDB refuses the query, or it is more than one statement.
+            QueryError: If DuckDB refuses the query, it is more than one statement, or a function that the memory calls
+                while it writes asks it.
             ReadOnly: If it is no SELECT.
 
         Example:
@@ -133,7 +134,13 @@ class Memory:
                 raise ReadOnly(
                     f"mem.sql only reads, and this is {statements[0].type.name}; nothing was run; use mem's own calls"
                 )
-            con.execute("BEGIN TRANSACTION READ ONLY")
+            try:
+                con.execute("BEGIN TRANSACTION READ ONLY")
+            except duckdb.TransactionException as error:
+                raise QueryError(
+                    "mem.sql was called while this very memory is being written (by a policy, an embedder or a change's "
+                    "own code); nothing was run; look with mem.frame, or before the write"
+                ) from error
             try:
                 relation = con.sql(query, params=params or None)
                 frame = relation.pl()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 import mnemokit as mk
-from mnemokit.errors import Forgotten, NotFound
+from mnemokit.errors import Conflict, Forgotten, NotFound
 from mnemokit.reasonlets.erasure import erase_subject
 from tests.oracles import lineages, ranking
 from tests.oracles.procedures import Procedures, Refused
@@ -246,14 +246,28 @@ def test_many_more_random_histories():
     )
 
 
-def one_of_many(mem, rng, ids, names, lock):
+def exported_lineages(path):
+    """A file with two lineages of scope x, one with versions, a verdict and a recall."""
+    with mk.open() as other:
+        root = other.reasonlets.capture(scope="x", question="book", graph=graph_of("g"), subject="ada", at=T0)
+        child = other.reasonlets.capture(
+            scope="x", question="book", graph=graph_of("h"), subject="bob", parent_id=root.reasonlet_id, at=T0
+        )
+        other.reasonlets.capture(scope="x", question=None, graph=graph_of("k"), at=T0)
+        other.reasonlets.feedback(child.run_id, "failure", at=T0)
+        other.reasonlets.recall("book", scope="x", at=T0)
+        other.reasonlets.export_to(path, scope="x")
+    return path
+
+
+def one_of_many(mem, rng, ids, names, lock, exported):
     """One random call; refusals are part of the game."""
     with lock:
         parent = rng.choice([None, *ids])
         run = rng.choice([None, *names])
     ts = T0 + timedelta(hours=rng.randrange(40))
     try:
-        match rng.randrange(12):
+        match rng.randrange(13):
             case 0 | 1 | 2 | 3:
                 made = mem.reasonlets.capture(
                     scope=rng.choice(["x", "x", "y"]),
@@ -277,12 +291,14 @@ def one_of_many(mem, rng, ids, names, lock):
                 assert (mem.reasonlets.rank(at=then)["ts_captured"] <= then).all()
             case 10:
                 mem.reasonlets.erase_scope("y", at=ts)
+            case 11:
+                mem.reasonlets.import_from(exported)
             case _:
                 if rng.random() < 0.5:
                     mem.reasonlets.erase_subject("ada", at=ts)
                 else:
                     mem.reasonlets.prune(timedelta(hours=rng.randrange(1, 40)), now=T0)
-    except NotFound:
+    except (NotFound, Conflict):
         pass
 
 
@@ -290,12 +306,13 @@ def one_of_many(mem, rng, ids, names, lock):
 def test_concurrent_histories_keep_the_structure(tmp_path, seed):
     path = tmp_path / "memory.duckdb"
     ids, names, errors, lock = [], [], [], threading.Lock()
+    exported = exported_lineages(tmp_path / "x.jsonl")
     with mk.open(path) as one, mk.open(path) as two:
 
         def work(mem, rng):
             try:
                 for _ in range(15):
-                    one_of_many(mem, rng, ids, names, lock)
+                    one_of_many(mem, rng, ids, names, lock, exported)
             except Exception as error:
                 errors.append(error)
 

@@ -144,3 +144,25 @@ def test_a_parent_of_another_scope_is_refused_and_nothing_is_captured() -> None:
 def test_an_unknown_name_lists_the_policies() -> None:
     with mk.open() as mem, pytest.raises(mk.InvalidInput, match="same_question, recall, none; nothing was read"):
         mem.replay(log(range(2)), parents="nearest")
+
+
+@pytest.mark.parametrize("what", ["passings", "captures", "parents"])
+def test_a_function_that_asks_mem_sql_while_its_replay_writes_is_told_so_and_mem_frame_answers(what: str) -> None:
+    with mk.open() as mem:
+        ask = {
+            "passings": lambda turns: asking() and mk.derive_passings(turns),
+            "captures": lambda turns, passings: asking() and mk.derive_captures(turns, passings),
+            "parents": lambda capture, recall: asking() and None,
+        }
+
+        def asking() -> bool:
+            if mem.frame("turns").height > 0:
+                mem.sql("SELECT count(*) FROM turns")
+            return True
+
+        mem.replay(log(range(5)), label="before")
+        with pytest.raises(mk.QueryError, match="called while this very memory is being written"):
+            # Passings are derived ahead of the write, unless all is one transaction.
+            mem.replay(log(range(5, 9)), strict=what == "passings", **{what: ask[what]})
+        # Afterwards it answers again.
+        assert mem.sql("SELECT count(*) AS n FROM runs WHERE source <> 'before'")["n"].item() == 0

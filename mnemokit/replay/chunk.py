@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-import duckdb
 import numpy as np
 import polars as pl
 
@@ -154,17 +153,10 @@ def _derived(policies: Policies, turns: pl.DataFrame) -> pl.DataFrame:
     """The passings of these turns, with the turn_no of the destination's turn.
 
     Raises:
-        InvalidInput: If a caller's own policy makes a passing to what is no turn, or begins a transaction.
+        InvalidInput: If a caller's own policy makes a passing to what is no turn.
     """
     own = callable(policies.passings)
-    try:
-        derived = policies.derive_passings(turns)
-    except duckdb.TransactionException as error:
-        # A store would take it for another writer's change, and try again and again.
-        raise InvalidInput(
-            "a passings function called mem.sql while its replay writes; no turn of this chunk was written; "
-            "look into the memory with mem.frame, or before the replay"
-        ) from error
+    derived = policies.derive_passings(turns)
     if "turn_no" in derived.columns and not own and not derived.get_column("turn_no").has_nulls():
         return derived
     # What a caller's own policy says of the destination is its key; a number that it handed on may be another turn's.
