@@ -138,8 +138,8 @@ class Memory:
                 con.execute("BEGIN TRANSACTION READ ONLY")
             except duckdb.TransactionException as error:
                 raise QueryError(
-                    "mem.sql was called while this very memory is being written (by a policy, an embedder or a change's "
-                    "own code); nothing was run; look with mem.frame, or before the write"
+                    "mem.sql was called while this very memory is being written (by a policy, an embedder or a change's"
+                    " own code); nothing was run; look with mem.frame, or before the write"
                 ) from error
             try:
                 relation = con.sql(query, params=params or None)

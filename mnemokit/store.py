@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import os
 import random
-import re
 import secrets
 import threading
 import time
@@ -25,15 +24,8 @@ from typing import TypeVar, cast
 import duckdb
 import polars as pl
 
-from mnemokit.errors import (
-    ConcurrentWrite,
-    Conflict,
-    InvalidInput,
-    NotFound,
-    ReadOnly,
-    StoreLocked,
-    StoreVersion,
-)
+from mnemokit.connecting import SHARED_CONFIG, check_memory_limit, connect_file, lock_down
+from mnemokit.errors import ConcurrentWrite, Conflict, InvalidInput, NotFound, ReadOnly
 from mnemokit.migrations import Connection, migrate, packaged_migrations, roll_back
 from mnemokit.open_files import OpenFile, note_closed, note_open
 from mnemokit.records import EdgeParams, RankParams, params_from_json, params_to_json
@@ -44,15 +36,6 @@ P = TypeVar("P", EdgeParams, RankParams)
 
 WRITE_RETRIES = 50
 """How often a write is tried again when another writer changed the same rows first."""
-
-_SHARED_CONFIG: dict[str, str | bool | int | float | list[str]] = {"python_enable_replacements": False}
-
-
-_AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGT])(I?)B", re.IGNORECASE)
-
-LEAST_MEMORY = 64
-"""Megabytes: with less, DuckDB may fail before its first query."""
-_MOST_MEMORY = 2**63
 
 
 class Store:
@@ -93,7 +76,7 @@ class Store:
         self.threads = threads
         self.memory_limit = memory_limit
         if memory_limit is not None:
-            _check_amount(memory_limit)
+            check_memory_limit(memory_limit)
         self._lock = threading.RLock()
         self._closed = False
         self._con = self._connect()
@@ -220,12 +203,12 @@ class Store:
         if self.path is None:
             if self.read_only:
                 raise InvalidInput("a store in memory cannot be read_only: there would be nothing in it")
-            con = duckdb.connect(":memory:", config=_SHARED_CONFIG)
+            con = duckdb.connect(":memory:", config=SHARED_CONFIG)
         else:
             if self.read_only and not self.path.exists():
                 raise NotFound(f"{self.path} does not exist; open it without read_only=True to create it")
-            con = _connect_file(self.path, read_only=self.read_only)
-        _lock_down(con, self.threads, self.memory_limit)
+            con = connect_file(self.path, read_only=self.read_only)
+        lock_down(con, self.threads, self.memory_limit)
         self._file = OpenFile(stores=1) if self.path is None else note_open(self.path)
         return con
 
@@ -324,64 +307,6 @@ def remember(con: Connection, key_hash: str, call: str, result: str) -> None:
     con.execute("INSERT INTO idempotency_keys VALUES (?, ?, ?)", [key_hash, call, result])
 
 
-def _connect_file(path: Path, *, read_only: bool) -> Connection:
-    try:
-        return duckdb.connect(str(path), read_only=read_only, config=_SHARED_CONFIG)
-    except duckdb.Error as error:
-        text = str(error)
-        holder = re.search(r"held in (?P<program>.*?) \(PID (?P<pid>\d+)\)", text)
-        if holder:
-            raise StoreLocked(
-                f"{path} is held by process {holder['pid']} ({Path(holder['program']).name}); nothing was touched; "
-                "close it there, or read a copy made with mem.copy_to (many writers: see mk.TurnLog)"
-            ) from None
-        if "could not set lock" in text.lower():
-            raise StoreLocked(
-                f"{path} is held by another process; nothing was read or written; close it there"
-            ) from None
-        if "different configuration" in text.lower():
-            raise StoreLocked(
-                f"{path} is already open in this process in another mode; nothing was read or written; close it first"
-            ) from None
-        if "not a valid DuckDB" in text:
-            raise StoreVersion(f"{path} is not a DuckDB file; it was left as it is; name another file") from None
-        if not path.parent.exists():
-            raise NotFound(f"the folder {path.parent} does not exist; nothing was created; make it first") from None
-        raise StoreVersion(f"{path} cannot be opened: {text.splitlines()[0]}; it was left as it is") from error
-
-
-def _check_amount(memory_limit: object) -> None:
-    amount = _AMOUNT.fullmatch(memory_limit) if isinstance(memory_limit, str) else None
-    size = 0.0
-    if amount is not None:
-        number, unit, binary = amount.groups()
-        size = float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit.upper()) + 1)
-    if amount is None or size >= _MOST_MEMORY:
-        raise InvalidInput(
-            f"memory_limit={memory_limit!r} is no amount of memory; nothing was opened; give one such as '2GB'"
-        )
-    if size < LEAST_MEMORY * 1000**2:
-        raise InvalidInput(
-            f"memory_limit={memory_limit!r} is less than {LEAST_MEMORY}MB, with which DuckDB cannot work; "
-            "nothing was opened; give more, such as '2GB'"
-        )
-
-
-def _lock_down(con: Connection, threads: int | None, memory_limit: str | None) -> None:
-    # A second connection of this process shares the instance, whose settings are locked already.
-    locked = con.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]
-    if locked:
-        return
-    # Globally, or a second connection would have the machine's own time zone and could not change it any more.
-    con.execute("SET GLOBAL TimeZone = 'UTC'")
-    if threads is not None:
-        con.execute("SET threads = ?", [threads])
-    if memory_limit is not None:
-        con.execute("SET memory_limit = ?", [memory_limit])
-    con.execute("SET enable_external_access = false")
-    con.execute("SET lock_configuration = true")
-
-
 _COPY_BATCH = 200_000
 
 
@@ -389,7 +314,7 @@ def _copy_into_new_file(con: Connection, target: Path) -> None:
     tables = con.execute(
         "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main' ORDER BY table_oid"
     ).fetchall()
-    copy = _connect_file(target, read_only=False)
+    copy = connect_file(target, read_only=False)
     try:
         migrate(copy, packaged_migrations(), where=str(target))
         copy.execute("BEGIN TRANSACTION")
