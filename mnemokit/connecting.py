@@ -12,7 +12,6 @@ from mnemokit.migrations import Connection
 
 SHARED_CONFIG: dict[str, str | bool | int | float | list[str]] = {"python_enable_replacements": False}
 
-
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGT])(I?)B", re.IGNORECASE)
 
 LEAST_MEMORY = 64
