@@ -30,13 +30,13 @@ notebooks: .venv/test  ## Write the notebooks anew from their scripts, run them,
 	$(RUN) jupytext --sync notebooks/*.py
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
-bench: .venv/test  ## Every benchmark; each prints one JSON line
+bench: .venv/test  ## Every benchmark; each prints JSON lines
 	@for script in benchmarks/bench_*.py; do $(RUN) --group compare python $$script || exit 1; done
 
 results: .venv/test  ## Write docs/results.md: was the memory right?
 	$(RUN) python benchmarks/results.py
 
-docs: .venv/test  ## Write the pictures and tables in docs anew
+docs: .venv/test  ## Write the pictures of docs and docs/charts.md anew
 	$(RUN) python docs/make_gallery.py
 
 browser:  ## Chromium, for the tests that look at the page

@@ -71,7 +71,7 @@ def walk_paths(mem: mk.Memory) -> charts.Drawing:
 
 
 def ager_nights(mem: mk.Memory) -> charts.Drawing:
-    """The log itself is two days long; here the ager goes on for four months in which nothing comes."""
+    """The log itself covers less than a day; here the ager goes on for four months in which nothing comes."""
     day, days = datetime(2025, 8, 2, 3, tzinfo=UTC), timedelta(days=1)
     for night in range(120):
         mem.mnests.apply_ager(day + night * days)

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from mnemokit.reasonlets.ranking import rank
     from mnemokit.turn_log import TurnLog
     from mnemokit.turns.derive import derive_captures, derive_passings
-    from mnemokit.turns.frame import check_turns
+    from mnemokit.turns.frame import UnusedColumn, check_turns
     from mnemokit.turns.memory_writes import read_memory_writes
-    from mnemokit.turns.reading import RejectedRecords, read_batches, read_turns
+    from mnemokit.turns.reading import EmptyLog, RejectedRecords, read_batches, read_turns
 
 __version__ = "0.1.0"
 
@@ -65,6 +65,7 @@ __all__ = [
     "EdgeParams",
     "EdgesLeftOut",
     "Embedder",
+    "EmptyLog",
     "Forgotten",
     "InvalidInput",
     "Memory",
@@ -84,6 +85,7 @@ __all__ = [
     "StoreVersion",
     "TurnLog",
     "UnknownFormat",
+    "UnusedColumn",
     "Verdict",
     "WordLlamaEmbedder",
     "age",
@@ -108,11 +110,13 @@ __all__ = [
 _LATE = {
     "EdgesLeftOut": ("mnemokit.evaluate.comparing.edges", "EdgesLeftOut"),
     "Embedder": ("mnemokit.reasonlets.embedding", "Embedder"),
-    "WordLlamaEmbedder": ("mnemokit.reasonlets.embedding", "WordLlamaEmbedder"),
+    "EmptyLog": ("mnemokit.turns.reading", "EmptyLog"),
     "Memory": ("mnemokit.memory", "Memory"),
     "RejectedRecords": ("mnemokit.turns.reading", "RejectedRecords"),
     "SessionChange": ("mnemokit.changes.session_change", "SessionChange"),
     "TurnLog": ("mnemokit.turn_log", "TurnLog"),
+    "UnusedColumn": ("mnemokit.turns.frame", "UnusedColumn"),
+    "WordLlamaEmbedder": ("mnemokit.reasonlets.embedding", "WordLlamaEmbedder"),
     "age": ("mnemokit.fold.ageing", "age"),
     "charts": ("mnemokit.charts", None),
     "check_turns": ("mnemokit.turns.frame", "check_turns"),

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 import mnemokit as mk
 from mnemokit import terminal
 from mnemokit.errors import InvalidInput, MnemokitError, NotFound
+from mnemokit.turns.reading import find_files
 
 app = typer.Typer(
     name="mnemokit",
@@ -67,6 +68,7 @@ def replay(
     memory_limit: Annotated[str | None, typer.Option(help="How much memory DuckDB may use, such as 2GB.")] = None,
 ) -> None:
     """Turn logged turns into memory, exactly once: doing it twice changes nothing."""
+    find_files(list(logs))  # before a memory is made for nothing
     with mk.open(memory, memory_limit=memory_limit) as mem:
         report = mem.replay(
             list(logs),

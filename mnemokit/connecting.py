@@ -27,6 +27,12 @@ def connect_file(path: Path, *, read_only: bool) -> Connection:
         StoreVersion: If it is no DuckDB file.
         NotFound: If there is no such folder.
     """
+    # DuckDB opens a file of data (CSV, JSON, Parquet) as an empty database in memory, whose rows would be lost.
+    if path.is_file() and path.stat().st_size and not _is_database(path):
+        raise StoreVersion(
+            f"{path} is not a DuckDB file; it was left as it is; name another file "
+            "(the memory's comes first, the logs' after it)"
+        )
     try:
         return duckdb.connect(str(path), read_only=read_only, config=SHARED_CONFIG)
     except duckdb.Error as error:
@@ -45,11 +51,18 @@ def connect_file(path: Path, *, read_only: bool) -> Connection:
             raise StoreLocked(
                 f"{path} is already open in this process in another mode; nothing was read or written; close it first"
             ) from None
-        if "not a valid DuckDB" in text:
-            raise StoreVersion(f"{path} is not a DuckDB file; it was left as it is; name another file") from None
         if not path.parent.exists():
             raise NotFound(f"the folder {path.parent} does not exist; nothing was created; make it first") from None
         raise StoreVersion(f"{path} cannot be opened: {text.splitlines()[0]}; it was left as it is") from error
+
+
+def _is_database(path: Path) -> bool:
+    """Does the file begin as a DuckDB database does: a checksum of eight bytes, then its name?"""
+    try:
+        with path.open("rb") as file:
+            return file.read(12)[8:] == b"DUCK"
+    except OSError:
+        return True  # why it cannot be read is DuckDB's to say
 
 
 def check_memory_limit(memory_limit: object) -> None:

@@ -57,9 +57,10 @@ CHECKS: dict[str, str] = {
            OR (state IN ('active', 'decaying') AND dst_version IS NULL)""",
     "uses that are not the passings behind them": """
         WITH counted AS (
-            SELECT life.record_no, count(*) AS passings
+            SELECT life.record_no, count(*) FILTER (event.kind = 'passing') AS passings
             FROM edge_events AS event JOIN mnest_lives AS life USING (mnest_no)
-            WHERE event.kind = 'passing' GROUP BY life.record_no
+            GROUP BY life.record_no
+            HAVING passings > 0 AND NOT bool_or(event.kind = 'import')  -- uses that no event tells of
         )
         SELECT count(*) FROM mnests JOIN counted ON counted.record_no = mnests.mnest_no WHERE uses <> passings""",
     "replays that were cut off (replay again to finish them)": "SELECT count(*) FROM replays WHERE NOT finished",

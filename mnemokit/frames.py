@@ -242,8 +242,6 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 
-READ_BY_THEIR_ROOMS = frozenset({"mnests", "traces", "session_changes"})
-
 
 def schema_of(table: str) -> dict[str, pl.DataType]:
     """The constant schema of a public table's frame.

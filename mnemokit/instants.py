@@ -42,7 +42,10 @@ def as_utc(value: Instant, name: str = "at") -> datetime:
         raise InvalidInput(f"{name} must be an aware datetime or an ISO 8601 string, not {type(value).__name__}")
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise InvalidInput(f"{name}={value!s} has no time zone; add an offset, for instance +00:00 for UTC")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{name}={value!s} is outside the years 1 to 9999 in UTC") from None
 
 
 def present() -> datetime:

@@ -14,6 +14,7 @@ from mnemokit import frames
 from mnemokit.changes.namespace import Changes
 from mnemokit.changes.sessions import Session
 from mnemokit.errors import Conflict, QueryError, ReadOnly
+from mnemokit.given_frames import Frame
 from mnemokit.instants import Instant, as_utc
 from mnemokit.mnests.canonical_queries import Queries
 from mnemokit.mnests.namespace import Mnests
@@ -29,6 +30,9 @@ from mnemokit.turns.reading import PathLike
 
 class Memory:
     """An open memory. Get one with ``mk.open``; use it as a context manager or close it.
+
+    Every call raises ``InvalidInput`` once the memory is closed; every call that writes raises ``ReadOnly`` if it was
+    opened for reading only.
 
     Attributes:
         reasonlets: Procedures in versions, with their runs.
@@ -73,6 +77,7 @@ class Memory:
 
         Raises:
             NotFound: If there is no such table.
+            InvalidInput: If ``at`` is no instant, or has no time zone.
 
         Example:
             >>> import mnemokit as mk
@@ -85,9 +90,9 @@ class Memory:
         if table == "mnests":
             return frames.conform(self.mnests.frame(moment), schema)
         if table == "traces":
-            return frames.conform(self.changes.traces(moment), schema)
+            return frames.conform(self.changes.traces(at), schema)
         if table == "session_changes":
-            return frames.conform(self.changes.changes(moment), schema)
+            return frames.conform(self.changes.changes(at), schema)
         with self._store.read() as con:
             return frames.read_table(con, table, moment)
 
@@ -95,7 +100,13 @@ class Memory:
         """What there is to read: a row per table and column.
 
         Returns:
-            Columns table, rows, column, dtype, unit, meaning.
+            Columns table, rows (of the table, as it stands), column, dtype, unit, meaning.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     mem.tables().filter(table="feedback").select("rows", "column", "unit").rows()[-1]
+            (0, 'ts_given', 'UTC')
         """
         with self._store.read() as con:
             return frames.describe_tables(con)
@@ -134,20 +145,16 @@ class Memory:
                 raise ReadOnly(
                     f"mem.sql only reads, and this is {statements[0].type.name}; nothing was run; use mem's own calls"
                 )
-            try:
-                con.execute("BEGIN TRANSACTION READ ONLY")
-            except duckdb.TransactionException as error:
+            if self._store.is_writing:
                 raise QueryError(
                     "mem.sql was called while this very memory is being written (by a policy, an embedder or a change's"
                     " own code); nothing was run; look with mem.frame, or before the write"
-                ) from error
+                )
             try:
                 relation = con.sql(query, params=params or None)
                 frame = relation.pl()
             except duckdb.Error as error:
                 raise QueryError(f"{_first_line(error)}; nothing was changed") from error
-            finally:
-                con.execute("ROLLBACK")
         return _plain_integers(frame)
 
     def session(self, session_id: str, *, user_id: str, brain_id: str, conversation_id: str | None = None) -> Session:
@@ -159,14 +166,25 @@ class Memory:
             brain_id: The memory that its writes are about.
             conversation_id: The conversation, where one session has several.
 
+        Returns:
+            The session, also a context manager; nothing is written until its first call.
+
         Raises:
+            InvalidInput: If an id is no text or empty.
             Forgotten: If the person was forgotten and not readmitted.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     _ = session.add("likes tea", at="2025-08-01T00:00:00Z")
+            ...     mem.frame("traces").select("brain_id", "content").rows()
+            [('b', 'likes tea')]
         """
         return self.changes.session(session_id, user_id=user_id, brain_id=brain_id, conversation_id=conversation_id)
 
     def replay(
         self,
-        turns: PathLike | list[PathLike] | pl.DataFrame,
+        turns: PathLike | list[PathLike] | Frame,
         source: str = "auto",
         label: str | None = None,
         ager: str | None = "daily",
@@ -183,7 +201,8 @@ class Memory:
         """Turn logged turns into memory, exactly once.
 
         Args:
-            turns: A path, a glob, several paths, or a canonical frame of turns.
+            turns: A path, a glob, several paths, or a frame with a row per step (of Polars, pandas or Arrow; see
+                ``mk.check_turns`` for its columns).
             source: The reader's name; "auto" decides by content.
             label: Name of the source in the store; the reader's name if left out.
             ager: "daily" ages the edges every night of the log (03:00 UTC); None does not.
@@ -203,7 +222,24 @@ class Memory:
             The account: turns + duplicates + rejects + ignored is every record read.
 
         Raises:
-            CorruptLog: If a document is broken, or unknown to every reader; nothing was written.
+            CorruptLog: If a document is broken, or unknown to every reader (``UnknownFormat``), or with ``strict`` at
+                the first record that cannot be used. Nothing was written, unless the message says how many turns of
+                what was read before are in the store.
+            InvalidInput: If there is no such file, reader, policy or time zone, a frame lacks a column, or an argument
+                is out of range.
+            ReadOnly: If the memory was opened for reading only.
+
+        Warns:
+            RejectedRecords: If not one record could be used.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> import polars as pl
+            >>> turns = pl.DataFrame({"session_id": ["s", "s"], "step": [0, 1], "executor": ["find", "buy"]})
+            >>> with mk.open() as mem:
+            ...     first, again = mem.replay(turns, label="log"), mem.replay(turns, label="log")
+            ...     first.turns, first.passings, first.captures, again.duplicates
+            (2, 1, 1, 2)
         """
         options = ReplayOptions(
             source=source,
@@ -227,10 +263,20 @@ class Memory:
             source: The source's name, as column ``source`` of the turns has it.
 
         Returns:
-            How many turns, passings and captures were taken away.
+            The account of what was taken away: turns, passings, captures, rejects, ticks (nightly agers).
 
         Raises:
             NotFound: If no such source was replayed.
+            ReadOnly: If the memory was opened for reading only.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> import polars as pl
+            >>> turns = pl.DataFrame({"session_id": ["s", "s"], "step": [0, 1], "executor": ["find", "buy"]})
+            >>> with mk.open() as mem:
+            ...     _ = mem.replay(turns, label="log")
+            ...     mem.remove_source("log").turns, mem.frame("mnests").height
+            (2, 0)
         """
         return remove(self._store, source)
 
@@ -241,10 +287,18 @@ class Memory:
             folder: Made if missing; files of the same name are refused, not overwritten.
 
         Returns:
-            The files written.
+            The files written, ``<table>.parquet`` each, in the order of ``mem.tables()``.
 
         Raises:
             Conflict: If one of the files exists.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder, mk.open() as mem:
+            ...     files = mem.export(folder)
+            >>> files[0].name, len(files)
+            ('reasonlets.parquet', 16)
         """
         target = Path(folder)
         files = [target / f"{table}.parquet" for table in frames.TABLES]
@@ -252,15 +306,32 @@ class Memory:
         if there:
             raise Conflict(f"{there[0]} exists already; nothing was written; name an empty folder")
         target.mkdir(parents=True, exist_ok=True)
-        for table, file in zip(frames.TABLES, files, strict=True):
-            self.frame(table).write_parquet(file)
+        with self._store.read():  # all tables as of one moment
+            for table, file in zip(frames.TABLES, files, strict=True):
+                self.frame(table).write_parquet(file)
         return files
 
     def copy_to(self, path: PathLike) -> None:
         """Copy the memory, consistently, into a new file.
 
+        Only rows are copied, so that nothing of what was erased is in the copy.
+
+        Args:
+            path: The new file.
+
         Raises:
             Conflict: If the file exists.
+            NotFound: If there is no such folder.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder, mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.copy_to(f"{folder}/copy.mnemo")
+            ...     with mk.open(f"{folder}/copy.mnemo", read_only=True) as copy:
+            ...         copy.frame("mnests")["weight"].item()
+            0.3
         """
         self._store.copy_to(path)
 
@@ -268,12 +339,32 @@ class Memory:
         """Rewrite the file so that no byte of erased rows is left in it.
 
         Returns:
-            Bytes that the file became smaller by.
+            Bytes that the file became smaller by (negative if it grew); 0 for a memory in this process only.
+
+        Raises:
+            ReadOnly: If the memory was opened for reading only.
+            Conflict: If the same file is open a second time in this process.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.reasonlets.erase_subject("anna")
+            ...     mem.scrub()
+            0
         """
         return self._store.scrub()
 
     def close(self) -> None:
-        """Close the file. A second call does nothing."""
+        """Close the file. A second call does nothing; every other call is refused from then on.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> mem = mk.open()
+            >>> mem.close()
+            >>> mem.tables()
+            Traceback (most recent call last):
+            mnemokit.errors.InvalidInput: the memory in this process is closed; open it again with mk.open
+        """
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -322,7 +413,9 @@ def open_memory(
     Raises:
         StoreLocked: If another process holds the file; the message names it.
         StoreVersion: If the file is no mnemokit file, or a newer one.
-        InvalidInput: If the memory limit is no amount.
+        NotFound: If a file to be read does not exist, or the folder of a new one does not.
+        Conflict: If other rules are given than those that the file was made with.
+        InvalidInput: If the memory limit is no amount, or a memory without a file is to be read only.
 
     Example:
         >>> import mnemokit as mk

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Literal, TypeGuard, TypeVar
 
 from mnemokit.errors import InvalidInput
 
@@ -20,6 +20,10 @@ ParentRate = Literal["smoothed", "raw"]
 Verdicts = Literal["kept", "undone_forgotten", "undone_unrecorded", "reverted"]
 
 OUTCOMES: tuple[Outcome, ...] = ("success", "failure")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 class MnestState(StrEnum):
@@ -56,6 +60,9 @@ class EdgeParams:
         tolerance: Relative tolerance of every threshold: below ``x`` means ``< x * (1 - tolerance)``,
             so that nightly products and one single exponential agree at exact hits.
         tick_hour: Hour of the day (UTC) of the nightly ager in a replay.
+
+    Raises:
+        InvalidInput: If a value is out of its range.
 
     Example:
         >>> EdgeParams(decay_lambda=0.05).decay_lambda
@@ -106,6 +113,13 @@ class RankParams:
         weight: How much the rate counts in a recall's score, 0 to 1.
         bm25_k1: BM25 term saturation.
         bm25_b: BM25 length normalisation.
+
+    Raises:
+        InvalidInput: If a value is out of its range.
+
+    Example:
+        >>> RankParams(k=4.0).k
+        4.0
     """
 
     k: float = 2.0
@@ -117,7 +131,7 @@ class RankParams:
 
     def __post_init__(self) -> None:
         """Refuse values that no ranking can use."""
-        if not (math.isfinite(self.k) and self.k > 0):
+        if not (_is_number(self.k) and self.k > 0):
             raise InvalidInput(f"k must be a finite number above 0 (runs), not {self.k!r}")
         if self.parent_rate not in ("smoothed", "raw"):
             raise InvalidInput(f"parent_rate must be 'smoothed' or 'raw', not {self.parent_rate!r}")
@@ -125,11 +139,29 @@ class RankParams:
             raise InvalidInput(f"interval must be between 0 and 1, not {self.interval!r}")
         if not 0 <= self.weight <= 1:
             raise InvalidInput(f"weight must be from 0 to 1, not {self.weight!r}")
+        if not (_is_number(self.bm25_k1) and self.bm25_k1 >= 0):
+            raise InvalidInput(f"bm25_k1 must be a finite number, 0 or more, not {self.bm25_k1!r}")
+        if not (_is_number(self.bm25_b) and 0 <= self.bm25_b <= 1):
+            raise InvalidInput(f"bm25_b must be from 0 to 1, not {self.bm25_b!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a capture did."""
+    """What a capture did.
+
+    Attributes:
+        kind: A new reasonlet, one more run of the parent (``execution_only``), or a new version of it.
+        reasonlet_id: The reasonlet that it is, or is a run of.
+        version: Its label.
+        run_id: The run.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     receipt = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]})
+        >>> str(receipt.kind), receipt.version
+        ('new_reasonlet', '1.0')
+    """
 
     kind: CaptureKind
     reasonlet_id: str
@@ -162,7 +194,21 @@ class AgerStats:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a session change."""
+    """What became of a session change.
+
+    Attributes:
+        change_id: The memory write.
+        verdict: ``kept``, ``undone_forgotten`` (a person in it was forgotten), ``undone_unrecorded`` (the verdict could
+            not be written), or ``reverted``.
+        trace_ids: The traces that it touched; of a revert those that were put back.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+        ...     added = session.add("likes tea")
+        ...     added.verdict, added.trace_ids == tuple(mem.frame("traces")["trace_id"])
+        ('kept', True)
+    """
 
     change_id: str
     verdict: Verdicts
@@ -171,7 +217,27 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The account of one replay: ``turns + duplicates + rejects + ignored`` is every record read."""
+    """The account of one replay: ``turns + duplicates + rejects + ignored`` is every record read.
+
+    Attributes:
+        turns: Turns written (of ``remove_source``: taken away).
+        passings: Passings derived from them.
+        captures: Captures made of their sessions.
+        duplicates: Records that were in the store already.
+        rejects: Records that could not be used; ``mem.frame("rejects")`` has them.
+        ignored: Records that the format says are no turns.
+        seconds: How long it took.
+        sessions: Sessions that had new turns.
+        ticks: Nightly agers that ran.
+        source: The sources, as column ``source`` of the turns has them.
+        why: Why the reader was taken, and what else is to be said.
+        dry_run: True if nothing was written.
+        capture_kinds: How many captures were of each ``CaptureKind``.
+
+    Example:
+        >>> ReplayReport(turns=2, duplicates=1).records
+        3
+    """
 
     turns: int = 0
     passings: int = 0
@@ -186,6 +252,8 @@ class ReplayReport:
     why: str = ""
     dry_run: bool = False
     capture_kinds: dict[str, int] = dataclasses.field(default_factory=dict[str, int])
+    reject_reasons: dict[str, int] = dataclasses.field(default_factory=dict[str, int])
+    """Why records could not be used, and how many for each reason; ``mem.frame("rejects")`` has them one by one."""
 
     @property
     def records(self) -> int:

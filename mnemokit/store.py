@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 import duckdb
 import polars as pl
@@ -79,6 +79,7 @@ class Store:
             check_memory_limit(memory_limit)
         self._lock = threading.RLock()
         self._closed = False
+        self._doing: Literal["read", "write"] | None = None
         self._con = self._connect()
         try:
             migrate(self._con, packaged_migrations(), read_only=read_only, where=self.name)
@@ -96,10 +97,27 @@ class Store:
 
     @contextmanager
     def read(self) -> Generator[Connection, None, None]:
-        """The connection, for reading, guarded against other threads."""
+        """The connection, for reading, guarded against other threads: all that is read inside is of one moment.
+
+        Inside a read, or a write, of the same thread it reads what that one sees.
+        """
         with self._lock:
             self._refuse_closed()
-            yield self._con
+            if self._doing is not None:
+                yield self._con
+                return
+            self._con.execute("BEGIN TRANSACTION READ ONLY")
+            self._doing = "read"
+            try:
+                yield self._con
+            finally:
+                self._doing = None
+                roll_back(self._con)
+
+    @property
+    def is_writing(self) -> bool:
+        """Is a write under way? To be asked inside a read: it is then this thread's own."""
+        return self._doing == "write"
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run ``work(con)`` in one transaction and commit it; all of it happens or nothing does.
@@ -110,6 +128,7 @@ class Store:
 
         Raises:
             ReadOnly: If the store was opened for reading only.
+            Conflict: If a function that the store calls while it reads or writes wants to write.
             ConcurrentWrite: If the retries are used up.
         """
         if self.read_only:
@@ -143,11 +162,7 @@ class Store:
         if target.exists():
             raise Conflict(f"{target} exists already; nothing was copied; remove it or name another file")
         with self.read() as con:
-            con.execute("BEGIN TRANSACTION READ ONLY")
-            try:
-                _copy_into_new_file(con, target)
-            finally:
-                con.execute("ROLLBACK")
+            _copy_into_new_file(con, target)
 
     def scrub(self) -> int:
         """Rewrite the file so that no byte of deleted rows is left in it.
@@ -213,16 +228,25 @@ class Store:
         return con
 
     def _write_once(self, work: Callable[[Connection], T]) -> T:
-        with self._lock, self._file.writing:
+        with self._lock:
             self._refuse_closed()
-            self._con.execute("BEGIN TRANSACTION")
-            try:
-                result = work(self._con)
-                self._con.execute("COMMIT")
-            except BaseException:
-                roll_back(self._con)
-                raise
-            return result
+            if self._doing is not None:
+                raise Conflict(
+                    f"{self.name} was to be written by a function that it calls while it {self._doing}s; nothing of "
+                    "that was written; write before or after"
+                )
+            with self._file.writing:
+                self._con.execute("BEGIN TRANSACTION")
+                self._doing = "write"
+                try:
+                    result = work(self._con)
+                    self._con.execute("COMMIT")
+                except BaseException:
+                    roll_back(self._con)
+                    raise
+                finally:
+                    self._doing = None
+                return result
 
     def _info(self, name: str) -> str | None:
         rows = self._con.execute("SELECT value FROM store_info WHERE name = ?", [name]).fetchall()
@@ -256,8 +280,11 @@ def fetch(con: Connection, sql: str, params: Params | None = None) -> pl.DataFra
 def lend(con: Connection, **frames: pl.DataFrame) -> Generator[None, None, None]:
     """Let SQL see frames under the given names, for the length of the block."""
     for name, frame in frames.items():
-        # Newer Arrow has texts as Polars has them, so that none is copied.
-        con.register(name, cast("object", frame.to_arrow(compat_level=pl.CompatLevel.newest())))
+        # Newer Arrow has texts as Polars has them, so that none is copied. (Of lists of them, if all are empty, Polars
+        # makes what PyArrow does not take.)
+        nested = any(dtype.is_nested() for dtype in frame.dtypes)
+        level = pl.CompatLevel.oldest() if nested else pl.CompatLevel.newest()
+        con.register(name, cast("object", frame.to_arrow(compat_level=level)))
     try:
         yield
     finally:
@@ -294,12 +321,6 @@ def new_ids(prefix: str, n: int = 1) -> list[str]:
     """
     digits = secrets.token_hex(12 * n)
     return [f"{prefix}{digits[i : i + 24]}" for i in range(0, 24 * n, 24)]
-
-
-def remembered(con: Connection, key_hash: str) -> str | None:
-    """The result (JSON) that the call with this idempotency key returned first, or None."""
-    rows = con.execute("SELECT result FROM idempotency_keys WHERE key_hash = ?", [key_hash]).fetchall()
-    return rows[0][0] if rows else None
 
 
 def remember(con: Connection, key_hash: str, call: str, result: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import polars as pl
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mnemokit.records import ReplayReport
+from mnemokit.turns.reading import commonest
 
 
 def say(text: str) -> None:
@@ -50,10 +52,15 @@ def account(report: ReplayReport) -> str:
         f"{report.records:,} records read from {report.source or 'nothing'} ({report.why or 'a frame'}): "
         f"{report.turns:,} turns, {report.duplicates:,} duplicates, {report.rejects:,} rejects, "
         f"{report.ignored:,} ignored.\n"
+        f"{_why_rejected(report)}"
         f"{'Would give' if report.dry_run else 'Gave'} {report.passings:,} passings with "
         f"{_several(report.ticks, 'ager night')} and {report.captures:,} captures ({kinds}) "
         f"from {report.sessions:,} sessions in {report.seconds:.1f} s."
     )
+
+
+def _why_rejected(report: ReplayReport) -> str:
+    return f"Rejected: {commonest(report.reject_reasons)} (table rejects).\n" if report.rejects else ""
 
 
 def ranking(ranked: pl.DataFrame) -> pl.DataFrame:
@@ -92,14 +99,34 @@ def edges(mnests: pl.DataFrame) -> pl.DataFrame:
         weight="weight",
         uses="uses",
         state="state",
-        last_used=pl.col("ts_used").dt.strftime("%Y-%m-%d %H:%M"),
+        last_used=pl.when(~pl.col("untimed").fill_null(value=False)).then(
+            pl.col("ts_used").dt.strftime("%Y-%m-%d %H:%M")
+        ),
     )
 
 
 def paths(walks: pl.DataFrame) -> pl.DataFrame:
-    """The columns of walks that fit a terminal; versions are left to ``--json``."""
-    names = pl.col("path").str.replace_all(r"@[^ ]+", "")
-    return walks.select(path=names, mean_weight="mean_weight", depth="depth", truncated="truncated")
+    """The columns of walks that fit a terminal, with versions as `edges` has them: one, if all steps have it."""
+    rows = [
+        (" -> ".join(names), _path_versions(versions))
+        for names, versions in walks.select("executors", "versions").iter_rows()
+    ]
+    named = pl.DataFrame(rows, schema={"path": pl.String, "versions": pl.String}, orient="row")
+    return pl.concat([named, walks.select("mean_weight", "depth", "truncated")], how="horizontal")
+
+
+def _path_versions(versions: Sequence[str | None]) -> str:
+    told = [version or "(wanted)" for version in versions]
+    if len(set(told)) == 1:
+        return _cut(told[0], 24)
+    return " -> ".join(_cut(version, 11) for version in told)
+
+
+def _cut(text: str, characters: int) -> str:
+    """The text, cut in the middle as `_short` cuts a column's."""
+    if len(text) <= characters:
+        return text
+    return f"{text[: (characters - 1) // 2]}…{text[len(text) - characters // 2 :]}"
 
 
 def _short(name: str, characters: int) -> pl.Expr:

@@ -112,6 +112,14 @@ class TurnLog:
 
         Raises:
             InvalidInput: If a value cannot be a turn's, which is if a replay would reject it; nothing was written.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder, mk.TurnLog(f"{folder}/turns.jsonl") as log:
+            ...     log.append(session_id="s1", step=0, executor="find", ok=True, ts="2025-08-01T00:00:00Z")
+            ...     mk.read_turns(f"{folder}/turns.jsonl").select("turn_id", "executor", "ok").rows()
+            [('s1:0', 'find', True)]
         """
         row: dict[str, object] = {"session_id": session_id, "step": step, "executor": executor}
         row["turn_id"] = turn_id if turn_id is not None else f"{session_id}:{step}"
@@ -144,6 +152,14 @@ class TurnLog:
 
         Raises:
             InvalidInput: As ``append``, also if a key is none of these; nothing was written.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder, mk.TurnLog(f"{folder}/turns.jsonl") as log:
+            ...     n = log.append_many({"session_id": "s1", "step": i, "executor": "find"} for i in range(3))
+            ...     n, mk.read_turns(f"{folder}/turns.jsonl").height
+            (3, 3)
         """
         lines: list[bytes] = []
         for turn in turns:
@@ -166,7 +182,16 @@ class TurnLog:
         return len(lines)
 
     def close(self) -> None:
-        """Close the file. A second call does nothing."""
+        """Close the file. A second call does nothing; later appends are refused.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     log = mk.TurnLog(f"{folder}/turns.jsonl")
+            ...     log.close()
+            ...     log.close()
+        """
         with self._lock:
             if self._file is not None:
                 if self.fsync != "never":

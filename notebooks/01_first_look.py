@@ -22,6 +22,7 @@ import polars as pl
 import mnemokit as mk
 
 mk.charts.use_in_notebook()
+pl.Config.set_tbl_cols(10)
 mem = mk.open()  # in memory; mk.open("memory.duckdb") keeps it
 
 # %% [markdown]
@@ -35,14 +36,14 @@ turns = mk.datasets.tau2()
 turns.select("session_id", "step", "executor", "executor_version", "requestor", "ts", "ok", "session_outcome").head()
 
 # %%
-report = mem.replay(turns)
+report = mem.replay(turns, progress=False)
 report
 
 # %% [markdown]
 # Doing it twice changes nothing, and says so: every record is a duplicate.
 
 # %%
-again = mem.replay(turns)
+again = mem.replay(turns, progress=False)
 assert again.turns == again.captures == 0
 again.duplicates
 
@@ -55,8 +56,8 @@ again.duplicates
 mk.charts.outcomes(mem)
 
 # %% [markdown]
-# Look before you believe it: one of the two was not run from one commit only. 40 of its sessions ran on another one
-# than their pair, so a difference in those may come from the code around the model.
+# The chart cannot say: gpt-4.1 was not run from one commit only. 40 of its telecom sessions ran on another commit than
+# their pair, so a difference in those may come from the code around the model.
 
 # %%
 (
@@ -71,8 +72,8 @@ mk.charts.outcomes(mem)
 # ## Procedures in versions
 #
 # What a session did is a *reasonlet*: a graph of the tools it called. The same task done in another way is a new
-# version of it. A version starts from what its parent achieved (the prior) and then earns its own rate. With one or two
-# runs each, the intervals are wide, and that is the honest answer.
+# version of it. A version starts from its parent's rate where that is above one half, else from one half (the prior),
+# and then earns its own rate. With one or two runs each, the intervals are wide.
 
 # %%
 ranked = mem.reasonlets.rank()
@@ -92,7 +93,7 @@ mk.charts.lineage(ranked, top=12)
 
 # %%
 deepest = ranked.filter(pl.col("version") == "1.3").row(0, named=True)
-mem.reasonlets.explain(deepest["reasonlet_id"])
+print(mem.reasonlets.explain(deepest["reasonlet_id"]))
 
 # %% [markdown]
 # ## Edges from tool to tool
@@ -106,20 +107,13 @@ mk.charts.edge_weights(mem, top=26)
 mem.mnests.top_outgoing("get_user_details", k=6).select("dst_executor", "src_version", "weight", "uses")
 
 # %% [markdown]
-# The two versions against each other. Blue is heavier in the fine-tuned one; a small square rests on few passings.
-
-# %%
-base, tuned = "gpt-4.1", "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm"
-mnests = mem.frame("mnests")
-mk.charts.edge_diff(
-    mnests.filter(src_version=base), mnests.filter(src_version=tuned), names=(base, "fine-tuned"), min_uses=5, top=26
-)
+# The edges of the two versions against each other are in `03_mnests`.
 
 # %% [markdown]
 # ## One edge over time
 #
-# Four passings in two days, and then what happens if nothing comes: half of it is gone after 39 days, and in the middle
-# of October a night of the ager would demote it.
+# Four passings within a day, and then what happens if nothing comes: half of the weight is gone after 39 days, and in
+# the middle of October a night of the ager would demote the edge.
 
 # %%
 mk.charts.weight_history(mem, src="toggle_data", dst="can_send_mms", until="2025-11-15T00:00:00+00:00")
@@ -128,7 +122,7 @@ mk.charts.weight_history(mem, src="toggle_data", dst="can_send_mms", until="2025
 # No ager is needed to know a weight: any read can ask for any instant.
 
 # %%
-edge = mnests.filter(src_executor="toggle_data", dst_executor="can_send_mms", src_version=base)
+edge = mem.frame("mnests").filter(src_executor="toggle_data", dst_executor="can_send_mms", src_version="gpt-4.1")
 pl.concat(
     [
         mem.frame("mnests", at=at)

@@ -13,8 +13,8 @@
 #
 # [Reflexion](https://github.com/noahshinn/reflexion) agents try a household task in ALFWorld; where they fail, they
 # write a note to themselves and try again. The log says for 134 tasks which attempts there were, how each ended, and
-# when a note was written (not what it says). Each attempt is a run of a *procedure*: the task with the notes that the
-# agent had then. A new note makes a new version of it.
+# when a note was written (not what it says, nor whether the agent was shown it). Each attempt is a run of a
+# *procedure*: the task with the notes that had been written for it by then. A new note makes a new version of it.
 
 # %%
 from datetime import UTC, datetime, timedelta
@@ -27,6 +27,7 @@ from mnemokit.reasonlets.graph import diff
 
 mk.charts.use_in_notebook()
 pl.Config.set_tbl_hide_dataframe_shape(True)
+pl.Config.set_fmt_str_lengths(100)
 
 LOG = "alfworld_runs/reflexion_run_logs"
 attempts = (
@@ -97,14 +98,14 @@ again.kind, again.version, mem.frame("runs").height
 # ## The lineages that were hardest
 #
 # Each row is a task, each dot a version of how it was tried. Orange is failing. Only the last dot of a row can succeed,
-# because a solved task was not tried again.
+# because a solved task was not tried again; the white one failed first and then succeeded with the same notes.
 
 # %%
 ranked = mem.reasonlets.rank()
 mk.charts.lineage(ranked, top=10)
 
 # %% [markdown]
-# ## Does the prior help or blind?
+# ## What a version starts from
 #
 # A version starts from its parent's rate, but only where that is above one half: a fix of something that fails starts
 # from one half, not from the failure. So every version here starts neutral, and one success lifts it to 2/3.
@@ -158,11 +159,11 @@ pl.concat(
 )
 
 # %% [markdown]
-# ## Did the notes help?
+# ## Did writing notes help? This log cannot say
 #
-# Success per trial falls, but that alone says nothing: only the hard tasks are left. The log has a second set of
-# runs, in which the same tasks were tried again *without* notes. Both start from the same first trial, with 50 tasks
-# unsolved.
+# Success per trial falls, but that alone says nothing: only the hard tasks are left. The log has a second set of runs
+# over the same tasks, meant as the baseline. It holds notes as well (163, none after trial 3), and whether the agent
+# was shown them is not logged. Both start from the same first trial, with 50 tasks unsolved.
 
 # %%
 BASE = "alfworld_runs/base_run_logs"
@@ -171,47 +172,48 @@ both = (
     .filter(pl.col("scope").is_in([LOG, BASE]))
     .with_columns(
         trial=pl.col("meta").str.json_path_match("$.trial").cast(pl.Int64),
-        notes=pl.when(pl.col("scope") == LOG).then(pl.lit("with notes")).otherwise(pl.lit("without notes")),
+        runs=pl.when(pl.col("scope") == LOG).then(pl.lit("reflexion runs")).otherwise(pl.lit("base runs")),
     )
 )
 by_trial = (
-    both.group_by("notes", "trial")
+    both.group_by("runs", "trial")
     .agg(s=(pl.col("session_outcome") == "success").sum().cast(pl.Int64), n=pl.len().cast(pl.Int64))
-    .sort("notes", "trial")
-    .with_columns(solved=pl.col("s").cum_sum().over("notes"))
+    .sort("runs", "trial")
+    .with_columns(solved=pl.col("s").cum_sum().over("runs"))
 )
 alt.Chart(by_trial).mark_line(point=True).encode(
     x=alt.X("trial:Q", title="trial"),
     y=alt.Y("solved:Q", title="tasks solved so far, of 134", scale=alt.Scale(domain=[0, 134])),
-    color=alt.Color("notes:N", title=None, scale=alt.Scale(range=["#0072B2", "#D55E00"])),
-    tooltip=["notes", "trial", "s", "n", "solved"],
+    color=alt.Color("runs:N", title=None, scale=alt.Scale(range=["#D55E00", "#0072B2"])),
+    tooltip=["runs", "trial", "s", "n", "solved"],
 ).properties(
-    title=alt.TitleParams("How many tasks are solved after each trial, with notes and without?", anchor="start"),
+    title=alt.TitleParams("How many tasks are solved after each trial, in the two sets of runs?", anchor="start"),
     width=480,
     height=260,
 )
 
 # %% [markdown]
 # Of those 50 tasks, how many were solved within six more trials? A task counts once, since attempts at the same task
-# are not independent. The intervals do not meet, so it is not the luck of these tasks; that each set was run only
-# once, and that the two may differ in more than the notes, no interval tells.
+# are not independent. The intervals do not meet: the two sets differ by more than the luck of the tasks; that notes did
+# it, this log cannot show. Nor does an interval over tasks say what a second run of either set would give.
 
 # %%
-left = both.filter(pl.col("trial") == 0, pl.col("session_outcome") == "failure").select("notes", "question")
+left = both.filter(pl.col("trial") == 0, pl.col("session_outcome") == "failure").select("runs", "question")
 within_six = (
     both.filter(pl.col("trial").is_between(1, 6))
-    .join(left, on=["notes", "question"], how="semi")
-    .group_by("notes", "question")
+    .join(left, on=["runs", "question"], how="semi")
+    .group_by("runs", "question")
     .agg(solved=(pl.col("session_outcome") == "success").any())
-    .group_by("notes")
+    .group_by("runs")
     .agg(s=pl.col("solved").sum().cast(pl.Int64), n=pl.len().cast(pl.Int64))
 )
-mk.charts.outcomes(within_six, by="notes", of="tasks")
+mk.charts.outcomes(within_six, by="runs", of="tasks")
 
 # %% [markdown]
 # ## Recall
 #
-# Questions are found by their words (BM25), weighed by the rate. Here in the tau2 log, whose questions have words.
+# Questions are found by their words (BM25); the score is the similarity times the rate. Here in the tau2 log, whose
+# questions have words.
 
 # %%
 with mk.open() as tau2:

@@ -11,9 +11,9 @@
 # %% [markdown]
 # # Edges that grow with use and fade with time
 #
-# A *mnest* is an edge from one executor (in a version) to another: the output of one went into a call of the next.
-# Its weight starts at 0.30, grows by 0.15 with each passing up to 1, and fades by 1.8 % a day. It is telemetry and
-# proves nothing by itself; here is what it can show.
+# A *mnest* is an edge from one executor (in a version) to another: the second was called with the output of the first,
+# or after it. Its weight starts at 0.30, grows by 0.15 with each passing up to 1, and fades by 1.8 % a day. It is
+# telemetry and proves nothing by itself; here is what it can show.
 
 # %%
 from datetime import UTC, datetime, timedelta
@@ -23,15 +23,15 @@ import polars as pl
 
 import mnemokit as mk
 
-mk.charts.use_in_notebook()
 pl.Config.set_tbl_hide_dataframe_shape(True)
 pl.Config.set_tbl_rows(20)
+mk.charts.use_in_notebook()
 
 # %% [markdown]
 # ## A year in a small office
 #
-# This log is made up, so that a year of decay can be seen: mail is filed almost every day, a report is written on
-# Fridays, taxes are done in May, and one project ended in March. Every session is a handful of calls.
+# This log is made up, so that a year of decay can be seen: mail is filed about three times a week, a report is written
+# on Fridays, taxes are done in May, and one project ended in March. Every session is two calls.
 
 # %%
 rng = np.random.default_rng(7)
@@ -64,12 +64,16 @@ report.turns, report.passings, report.ticks
 mk.charts.weight_history(office, top=4, until="2026-03-01T00:00:00+00:00")
 
 # %% [markdown]
-# Filing mail is soon at 1 and stays there. The Friday report grows more slowly, since it loses 12 % from one Friday
-# to the next. The project fades after March and is demoted by a night of the ager (the triangle); taxes come and
-# go. After a demotion a new passing does not revive the old edge: it opens a new one.
+# Filing mail is soon at 1 and then never below 0.83. The Friday report grows more slowly, since it comes once a week
+# and loses 12 % from one Friday to the next. The project fades after March and is demoted by a night of the ager in
+# June (the triangle), the taxes in August. After a demotion a new passing would not revive the old edge: it opens a new
+# one.
 
 # %%
 mk.charts.ager_nights(office)
+
+# %% [markdown]
+# `weight` is as of the last passing or night of the ager; that of a demoted edge, as of the night that demoted it.
 
 # %%
 office.frame("mnests").select("src_executor", "dst_executor", "state", "weight", "uses", "ts_used")
@@ -88,7 +92,7 @@ pl.concat(
 ).pivot("at", index=["src_executor", "dst_executor", "state"], values="weight_at")
 
 # %% [markdown]
-# What changed between spring and summer, and when will each edge end if nothing comes any more?
+# What changed between spring and summer, and when will each active edge end if nothing comes any more?
 
 # %%
 office.mnests.diff("2025-04-01T00:00:00+00:00", "2025-07-01T00:00:00+00:00").select(
@@ -101,8 +105,8 @@ office.mnests.fades_at().select("src_executor", "dst_executor", "weight", "fades
 # %% [markdown]
 # ## What one night does
 #
-# The bundled tau2 log is two days long. Let 25 days pass without a call, and look at one night: everything decays, and
-# what was passed once or twice falls below 0.20.
+# The bundled tau2 log covers less than a day. Let 24 days pass without a call, and look at one night: everything
+# decays, and what was passed only once falls below 0.20.
 
 # %%
 mem = mk.open()
@@ -131,8 +135,8 @@ mem.mnests.apply_ager("2025-08-26T03:00:00+00:00"), mem.mnests.apply_ager("2025-
 # %% [markdown]
 # ## Two agent versions side by side
 #
-# The two versions of the agent used the same tools. First each by itself, then the difference: blue is heavier in the
-# fine-tuned version, and a small square rests on few passings.
+# The two versions of the agent used 60 tools each, 59 of them the same. First each by itself, then the difference: blue
+# is heavier in the fine-tuned version, and a small square rests on few passings.
 
 # %%
 BASE, TUNED = "gpt-4.1", "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm"

@@ -39,7 +39,7 @@ def hour(day: int, hours: int) -> datetime:
 # ## The week
 #
 # Ada lives here and talks to the agent every day. Bert visits on Wednesday and Thursday; what he says is written down
-# in Ada's sessions, with him as a contributor. Somebody who gave no name names no one.
+# in Ada's sessions, with him as a contributor. A contributor "anonymous" stands for no one.
 
 # %%
 said = {
@@ -82,7 +82,9 @@ again.verdict, again.trace_ids == writes["ada takes her coffee black"].trace_ids
 # ## Who wrote this, and when?
 
 # %%
-mem.changes.timeline(key).select("ts", "move", "action", "actor", "session_id", "verdict", "before", "after")
+mem.changes.timeline(key).select(
+    "ts", "action", "actor", "session_id", "verdict", pl.col("before", "after").str.json_path_match("$.content")
+)
 
 # %%
 mem.changes.blame(key).select("field", "value", "session_id", "actor", "ts")
@@ -105,8 +107,8 @@ second = mem.changes.revert(bins, at=hour(6, 7))
 first.verdict, second.verdict, mem.frame("traces").filter(pl.col("content").str.contains("bins")).height
 
 # %% [markdown]
-# What would a revert take along? For the first note about the key: the later one, which changed the same trace. So it
-# is not torn out from under it, and the conflict names the later write.
+# What would a revert take along? For the first note about the key: the update of day 7, which changed the same trace.
+# So the revert is refused, and the conflict names the later write.
 
 # %%
 old_key = writes["the spare key is behind the blue pot"].change_id
@@ -121,7 +123,7 @@ except mk.Conflict as conflict:
 # %% [markdown]
 # ## Forgetting a visitor
 #
-# Bert asks to be forgotten. Before: his words, and a summary that was made from them.
+# Bert asks to be forgotten. Before: the sessions that name him as a visitor.
 
 # %%
 before = mem.frame("traces")
@@ -153,8 +155,8 @@ mem.changes.revert(writes["bert is allergic to nuts"].change_id, at=hour(6, 11))
 mk.charts.change_timeline(mem, by="session_id")
 
 # %% [markdown]
-# The audit looks for what should not be: open candidates, kept verdicts that differ from their plan (here the words
-# that were there already), and forgotten people with anything left.
+# The audit is ok if no write is left without a verdict (an open candidate) and nothing is left of forgotten people. It
+# also counts kept writes that differ from their plan (here the words that were there already) and refused reverts.
 
 # %%
 audit = mem.changes.audit()
@@ -169,8 +171,8 @@ audit = mem.changes.audit()
 )
 
 # %% [markdown]
-# He is not written down again either, unless he is readmitted: a write with him as a contributor goes ahead, but stores
-# only the hash, and gets no row for him.
+# Bert is not written down again either, unless he is readmitted: a write with him as a contributor goes ahead, but
+# stores only the hash, and there is no row for him.
 
 # %%
 with mem.session("day 8", user_id="ada", brain_id="house") as session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import mnemokit as mk
 from mnemokit import charts, errors
 from tests import chart_frames as made
 
@@ -39,6 +40,62 @@ def test_only_the_states_asked_for_are_drawn():
     frame = pl.concat([made.mnests(("a", "b", 0.4, 2)), made.mnests(("a", "c", 0.1, 2), state="decaying")])
     assert len(rows(charts.edge_weights(frame))) == 1
     assert len(rows(charts.edge_weights(frame, states=("active", "decaying")))) == 2
+
+
+def test_edges_in_other_states_are_counted_in_the_title_with_the_way_to_see_them():
+    frame = pl.concat(
+        [
+            made.mnests(("a", "b", 0.4, 2)),
+            made.mnests(("a", "c", 0.1, 2), ("b", "c", 0.1, 1), state="decaying"),
+            made.mnests(("a", "d", 0.3, 1), state="proto"),
+        ]
+    )
+    unseen = "2 faded (decaying) edges with 3 passings"
+    wanted = "1 wanted (proto) edge with 1 passing"
+    said = subtitle(charts.edge_weights(frame))
+    assert f"Not shown: {unseen}, {wanted}; states=['active', 'decaying', 'proto'] shows them too." in said
+    assert unseen not in subtitle(charts.edge_weights(frame, states=("active", "decaying")))
+    assert "Not shown" not in subtitle(charts.edge_weights(frame, states=("active", "decaying", "proto")))
+    assert unseen in subtitle(charts.edge_weights(frame.filter(pl.col("state") == "decaying")))
+    assert "4 faded (decaying) edges with 6 passings" in subtitle(charts.edge_diff(frame, frame))
+
+
+def test_a_passing_of_a_log_without_times_has_no_instant():
+    frame = made.mnests(("a", "b", 0.4, 2))
+    assert rows(charts.edge_weights(frame))[0]["last"] == "2025-08-01 12:00 UTC"
+    untimed = frame.with_columns(untimed=pl.lit(value=True))
+    assert rows(charts.edge_weights(untimed))[0]["last"] == "no time told"
+    assert rows(charts.edge_weights(pl.concat([frame, untimed])))[0]["last"] == "2025-08-01 12:00 UTC"
+
+
+def test_cells_can_be_coloured_by_passings_where_all_weights_are_near_one():
+    chart = charts.edge_weights(made.mnests(("a", "b", 1.0, 2), ("a", "c", 1.0, 90)), by="uses")
+    colour = chart.to_dict()["encoding"]["color"]
+    assert (colour["field"], colour["title"], colour["scale"]["domain"]) == ("uses", "passings", [0, 90])
+    assert "how often?" in chart.to_dict()["title"]["text"]
+
+
+def test_cells_can_be_coloured_by_the_sessions_with_a_passing():
+    calls = {"s1": "abab", "s2": "ab", "s3": "ac"}
+    turns = pl.DataFrame(
+        [(session, step, tool, True) for session, tools in calls.items() for step, tool in enumerate(tools)],
+        schema=["session_id", "step", "executor", "ok"],
+        orient="row",
+    )
+    with mk.open() as mem:
+        mem.replay(turns, label="made")
+        cells = rows(charts.edge_weights(mem, by="sessions"))
+        panels = rows(charts.edge_weights(mem, by="sessions", by_version=True))
+        assert {(cell["src_executor"] + cell["dst_executor"], cell["uses"], cell["sessions"]) for cell in cells} == {
+            ("ab", 3, 2),
+            ("ba", 1, 1),
+            ("ac", 1, 1),
+        }
+        assert sorted(cell["sessions"] for cell in panels) == [1, 1, 2]
+        with pytest.raises(errors.InvalidInput, match="needs the memory"):
+            charts.edge_weights(mem.frame("mnests"), by="sessions")
+        with pytest.raises(errors.InvalidInput, match="weight, uses, sessions"):
+            charts.edge_weights(mem, by="weather")
 
 
 def test_the_weight_at_the_instant_is_drawn_where_the_frame_has_it():

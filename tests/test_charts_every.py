@@ -36,6 +36,16 @@ SCORES = pl.DataFrame(
 )
 
 
+CUT = pl.DataFrame(
+    {
+        "model": ["memory"] * 3,
+        "metric": ["log_loss"] * 3,
+        "value": [0.6, 0.65, 1.7],
+        "low": [0.55, 0.6, 0.6],
+        "high": [0.65, 0.7, 2.8],
+        "k": [1.0, 2.0, 3.0],
+    }
+)
 DIFFERENCES = pl.DataFrame(
     {
         "src_executor": ["find"],
@@ -67,6 +77,7 @@ def turns(name: str = "find") -> pl.DataFrame:
 FULL: dict[str, Callable[[str], charts.Drawing]] = {
     "edge_weights": lambda name="find": charts.edge_weights(mnests(name)),
     "edge_weights by version": lambda name="find": charts.edge_weights(mnests(name), by_version=True),
+    "edge_weights by passings": lambda name="find": charts.edge_weights(mnests(name), by="uses"),
     "edge_diff": lambda name="find": charts.edge_diff(
         mnests(name), made.mnests((name, "b", 0.4, 3)), names=(name, "b")
     ),
@@ -75,6 +86,11 @@ FULL: dict[str, Callable[[str], charts.Drawing]] = {
     ),
     "ager_nights": lambda _name="": charts.ager_nights(made.ager_runs(5, demoted=1)),
     "lineage": lambda name="find": charts.lineage(ranked(name)),
+    "lineage too long": lambda name="find": charts.lineage(
+        made.ranked(
+            (f"{name}0", None, "1.0", 1, 2), *((f"{name}{n}", f"{name}{n - 1}", name, 1, 2) for n in range(1, 70))
+        )
+    ),
     "rates": lambda name="find": charts.rates(ranked(name)),
     "outcomes": lambda name="find": charts.outcomes(turns(name)),
     "tool_errors": lambda name="find": charts.tool_errors(turns(name)),
@@ -84,6 +100,7 @@ FULL: dict[str, Callable[[str], charts.Drawing]] = {
     ),
     "calibration": lambda name="find": charts.calibration(CURVE.with_columns(model=pl.lit(name))),
     "scores": lambda name="find": charts.scores(SCORES.with_columns(pl.col("model") + name)),
+    "scores of a sweep, one cut": lambda name="find": charts.scores(CUT.with_columns(pl.col("model") + name)),
     "change_timeline": lambda name="find": charts.change_timeline(made.changes(5, actor=name)),
 }
 EMPTY: dict[str, Callable[[], charts.Drawing]] = {
@@ -172,6 +189,48 @@ def test_a_frame_without_a_needed_column_is_refused_and_its_columns_are_listed(n
     function = getattr(charts, name)
     with pytest.raises(errors.InvalidInput, match=rf"charts\.{name} needs column .*this frame has colour"):
         function(wrong, wrong) if name == "edge_diff" else function(wrong)
+
+
+def _pandas(frame: pl.DataFrame):
+    return frame.to_pandas()
+
+
+# Each chart of frames, given frames of another library.
+OF_FRAMES: dict[str, Callable[[Callable], charts.Drawing]] = {
+    "edge_weights": lambda to: charts.edge_weights(to(mnests())),
+    "edge_diff": lambda to: charts.edge_diff(to(mnests()), to(made.mnests(("a", "b", 0.4, 3)))),
+    "weight_history": lambda to: charts.weight_history(
+        to(made.events((0, "passing", 0.3), (1, "passing", 0.44))), decay_lambda=to(mnests())
+    ),
+    "ager_nights": lambda to: charts.ager_nights(to(made.ager_runs(5, demoted=1))),
+    "lineage": lambda to: charts.lineage(to(ranked())),
+    "rates": lambda to: charts.rates(to(ranked())),
+    "outcomes": lambda to: charts.outcomes(to(turns())),
+    "tool_errors": lambda to: charts.tool_errors(to(turns())),
+    "walk_paths": lambda to: charts.walk_paths(to(made.walk((["find", "buy", "pay"], 0.6)))),
+    "differences": lambda to: charts.differences(to(DIFFERENCES)),
+    "calibration": lambda to: charts.calibration(to(CURVE)),
+    "scores": lambda to: charts.scores(to(SCORES)),
+    "change_timeline": lambda to: charts.change_timeline(to(made.changes(5))),
+}
+
+
+@pytest.mark.parametrize("to", [_pandas, pl.DataFrame.to_arrow, pl.DataFrame.lazy], ids=["pandas", "arrow", "lazy"])
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_chart_of_a_frame_of_another_library_is_that_of_the_same_rows(name, to):
+    draw = OF_FRAMES[name]
+    assert _drawn(draw(to)) == _drawn(draw(lambda frame: frame))
+
+
+def _drawn(chart: charts.Drawing) -> str:
+    """What is drawn; the names of data sets are hashes of their content."""
+    return json.dumps(chart.to_dict(), sort_keys=True)
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_is_no_frame_is_refused_by_name(name):
+    with pytest.raises(errors.InvalidInput, match=r"frame .*not dict; nothing was drawn|two sides"):
+        OF_FRAMES[name](lambda _frame: {"colour": ["red"]})
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\"'\u2028\\{{datum.x}}"

@@ -106,6 +106,38 @@ def test_one_lineage_can_be_asked_for_by_any_of_its_versions():
     assert charts.lineage(made.ranked(*FOREST), root="nobody").to_dict()["mark"]["type"] == "text"
 
 
+def chain(versions: int) -> pl.DataFrame:
+    return made.ranked(
+        ("v0", None, "1.0", 1, 2),
+        *((f"v{number}", f"v{number - 1}", f"1.{number}", 1, 2) for number in range(1, versions)),
+    )
+
+
+@pytest.mark.parametrize("versions", [12, 60, 61, 84, 400])
+def test_a_long_lineage_is_no_wider_than_a_page(versions):
+    spec = charts.lineage(chain(versions)).to_dict()
+    assert spec["width"] <= 720
+    dots = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "circle")
+    assert {dots["encoding"][name]["legend"]["orient"] for name in ("color", "size")} == {"top"}, "in sight"
+
+
+def test_the_middle_of_a_lineage_too_long_to_draw_is_left_out_and_counted():
+    chart = charts.lineage(chain(84))
+    places = {row["depth"]: row["x"] for row in drawn(chart)}
+    assert sorted(places) == [*range(30), *range(55, 84)]
+    assert [places[depth] for depth in sorted(places)] == [*range(30), *range(31, 60)]
+    assert "25 versions are left out, 30 to 54 versions from the root" in subtitle(chart)
+    x = next(layer for layer in chart.to_dict()["layer"] if layer["mark"]["type"] == "circle")["encoding"]["x"]
+    assert x["axis"]["labelExpr"] == "datum.value < 30 ? datum.value : datum.value + 24"
+    assert 30 not in x["axis"]["values"]
+
+
+def test_nothing_is_left_out_of_a_lineage_that_fits():
+    chart = charts.lineage(chain(60))
+    assert [row["x"] for row in drawn(chart)] == [row["depth"] for row in drawn(chart)] == [*range(60)]
+    assert "left out" not in subtitle(chart)
+
+
 def test_versions_beyond_the_limit_are_counted_and_the_first_ones_stay():
     many = made.ranked(
         ("v0", None, "1.0", 0, 1), *((f"v{number}", "v0", f"1.{number}", 0, 0) for number in range(1, 500))

@@ -10,6 +10,9 @@ from scipy import stats
 
 from mnemokit import charts, errors
 from mnemokit.charts.rankings import errors_by_executor, sessions_by
+from mnemokit.charts.scores import _OWN
+from mnemokit.evaluate.edge_models import MnestWeights
+from mnemokit.evaluate.run_models import RankRule
 from tests import chart_frames as made
 from tests.test_charts_edges import subtitle
 
@@ -116,7 +119,117 @@ def test_every_metric_has_its_own_axis_that_says_which_way_is_better():
 def test_baselines_are_always_in_the_picture_and_greyed_out():
     chart = charts.scores(SCORES, metric="brier").to_dict()
     kinds = {row["model"]: row["kind"] for rows in chart["datasets"].values() for row in rows}
-    assert kinds == {"memory": "model", "constant": "baseline"}
+    assert kinds == {"memory": "other model", "constant": "baseline"}
+
+
+def kinds_and_colours(chart: charts.Drawing) -> tuple[list[str], list[str]]:
+    scale = chart.to_dict()["concat"][0]["layer"][0]["encoding"]["color"]["scale"]
+    return scale["domain"], scale["range"]
+
+
+@pytest.mark.parametrize("own", ["rank_rule", "mnest_weights", "logged"])
+def test_the_memorys_own_rule_has_a_colour_and_a_name_of_its_own_in_the_legend(own):
+    table = pl.concat([SCORES.with_columns(pl.col("model").replace("memory", own)), SCORES])
+    kinds, colours = kinds_and_colours(charts.scores(table.unique(maintain_order=True), metric="brier"))
+    assert kinds == ["this memory's own rule", "other model", "baseline"]
+    assert len(set(colours)) == 3
+
+
+def test_the_own_rules_of_the_library_are_known_to_the_chart():
+    assert {RankRule().name, MnestWeights().name} < _OWN
+
+
+def test_overlapping_bars_are_not_said_to_decide():
+    said = subtitle(charts.scores(SCORES))
+    assert "Bars that overlap do not decide" in said
+    assert "versus= draws the differences" in said
+
+
+def test_rows_that_are_all_differences_name_what_draws_them():
+    differences = SCORES.with_columns(versus=pl.lit("last_10"))
+    chart = charts.scores(differences)
+    assert "draw them with versus='last_10'." in data(chart)[0]["why"]
+    assert "versus" not in data(charts.scores(differences, metric="no such metric"))[0]["why"]
+
+
+SWEEP = pl.DataFrame(
+    {
+        "decay_lambda": [0.005, 0.018, 0.018],
+        "half_life_days": [7.0, 7.0, None],
+        "model": ["mnest_weights"] * 3,
+        "metric": ["log_loss"] * 3,
+        "value": [2.1, 2.2, 2.3],
+        "low": [2.0, 2.1, 2.2],
+        "high": [2.2, 2.3, 2.4],
+        "seconds": [0.1, 0.2, 0.3],
+    }
+)
+
+
+def test_rows_of_a_sweep_are_named_by_its_values():
+    chart = charts.scores(SWEEP)
+    assert [row["name"] for row in data(chart)] == [
+        "decay lambda 0.005, half life days 7",
+        "decay lambda 0.018, half life days 7",
+        "decay lambda 0.018, half life days none",
+    ]
+    assert "the same name" not in subtitle(chart)
+
+
+def test_rows_that_nothing_tells_apart_are_said_to_be_so():
+    chart = charts.scores(SWEEP.drop("decay_lambda", "half_life_days"))
+    assert "Several rows have the same name: the table does not hold what tells them apart." in subtitle(chart)
+
+
+def test_groups_without_a_whole_are_rows_of_their_own():
+    grouped = pl.concat([SCORES.with_columns(group=pl.lit(name)) for name in ("airline", "retail")])
+    names = {row["name"] for row in data(charts.scores(grouped, metric="brier"))}
+    assert names == {f"{model}, group {group}" for model in ("memory", "constant") for group in ("airline", "retail")}
+
+
+def one_metric(*intervals: tuple[float, float, float]) -> pl.DataFrame:
+    rows = [(f"m{number}", "log_loss", *interval) for number, interval in enumerate(intervals)]
+    return pl.DataFrame(rows, schema=["model", "metric", "low", "value", "high"], orient="row")
+
+
+def test_one_wide_interval_does_not_squeeze_the_others_and_its_numbers_are_written():
+    chart = charts.scores(one_metric((0.55, 0.6, 0.65), (0.6, 0.65, 0.7), (0.6, 1.7, 2.8)))
+    layers = chart.to_dict()["concat"][0]["layer"]
+    assert layers[0]["encoding"]["x"]["scale"]["domain"] == [0.55, 0.7]
+    rows = [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+    assert {"name": "m2", "words": "1.7 [0.6, 2.8]"} in rows
+    assert {"name": "m2", "value": 0.7} in rows, "an arrow at the end of the axis"
+    assert all(row["high"] <= 0.7 for row in rows if "high" in row)
+    assert "Arrow: the bar goes on beyond the axis" in subtitle(chart)
+
+
+def test_an_interval_without_an_end_is_cut_and_said_to_have_none():
+    chart = charts.scores(one_metric((0.0, 0.6, float("inf")), (0.0, 0.9, float("inf"))))
+    rows = [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+    assert {"name": "m0", "words": "0.6 [0, ∞]"} in rows
+    low, high = chart.to_dict()["concat"][0]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low < 0.6 < 0.9 < high
+
+
+@pytest.mark.parametrize(
+    "intervals",
+    [
+        [(0.55, 0.6, 0.65), (0.5, 0.6, 0.7)],
+        [(0.5, 0.5, 0.5), (0.1, 0.5, 0.9)],
+        [(0.1, 0.5, 0.9)],
+        [(0.1, 0.11, 0.12), (0.9, 0.91, 0.92), (0.3, 0.5, 0.7)],
+    ],
+)
+def test_an_axis_that_squeezes_nothing_is_left_whole(intervals):
+    chart = charts.scores(one_metric(*intervals))
+    assert "domain" not in chart.to_dict()["concat"][0]["layer"][0]["encoding"]["x"]["scale"]
+    assert "Arrow" not in subtitle(chart)
+
+
+def test_the_line_of_no_difference_stays_in_sight_where_a_wide_difference_is_cut():
+    table = one_metric((0.1, 0.11, 0.12), (0.1, 0.12, 0.14), (-4.0, 1.0, 5.0)).with_columns(versus=pl.lit("constant"))
+    panel = charts.scores(table, versus="constant").to_dict()["concat"][0]
+    assert panel["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0.0, 0.14]
 
 
 def test_paired_differences_are_drawn_against_one_baseline_with_the_line_of_no_difference():
@@ -178,7 +291,20 @@ def test_a_write_that_was_kept_and_then_forgotten_is_shown_as_forgotten():
 
 def test_writes_of_a_log_without_times_are_said_to_have_an_order_only():
     changes = made.changes(3).with_columns(ts_candidate=pl.lit(datetime(1970, 1, 1, tzinfo=UTC)))
-    assert "3 of them come from a log without times" in subtitle(charts.change_timeline(changes))
+    chart = charts.change_timeline(changes)
+    assert "3 of them come from a log without times" in subtitle(chart)
+    assert {row["when"] for row in data(chart)} == {"no time told"}
+    assert len({row["ts_candidate"] for row in data(chart)}) == 3, "side by side, in their order"
+    assert chart.to_dict()["encoding"]["x"]["axis"]["labels"] is False
+
+
+def test_writes_without_times_have_no_place_beside_those_with_times_and_are_counted():
+    untimed = made.changes(3).with_columns(ts_candidate=pl.lit(datetime(1970, 1, 1, tzinfo=UTC)))
+    chart = charts.change_timeline(pl.concat([untimed, made.changes(2)]))
+    assert [row["when"][:4] for row in data(chart)] == ["2025", "2025"]
+    assert "5 writes: 5 kept. 3 of them come from a log without times: they have an order only, and no place here." in (
+        subtitle(chart)
+    )
 
 
 def test_many_writes_are_counted_before_they_are_drawn_and_the_title_says_so():

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import mnemokit as mk
+from mnemokit.doctor import check_store
 from mnemokit.errors import CorruptLog, NotFound
 from mnemokit.mnests.metnos import import_metnos
 
@@ -203,3 +204,17 @@ def test_nights_of_the_file_are_taken_over_with_their_counts(tmp_path: Path) -> 
         assert (report.mnests, report.as_they_stood) == (1, 0)
         night = mem.frame("ager_runs").row(0, named=True)
         assert (night["kind"], night["decayed"], night["demoted_to_decaying"]) == ("explicit", 1, 0)
+
+
+def test_a_late_passing_leaves_what_the_file_logged_of_a_record_that_was_taken_over_as_it_stood(tmp_path: Path) -> None:
+    half = row("c", weight=0.6, uses=5, ts_last="2025-03-05T00:00:00Z")
+    events = [(1, "c", "2025-03-05T00:00:00Z", "reinforce", 0.1, None, None, "t9")]
+    with mk.open() as mem:
+        import_metnos(mem, make(tmp_path / "m.sqlite", [half], events))
+        assert mem.mnests.events("c")["kind"].to_list() == ["logged", "import"]
+        for day in (10, 9):
+            mem.mnests.record_passing("a", "1", "c", "1", at=f"2025-03-{day:02d}T00:00:00Z")
+        assert mem.mnests.events("c")["kind"].to_list() == ["logged", "import", "passing", "passing"]
+        assert mem.mnests.events("c")["turn_id"].to_list()[0] == "t9"
+        assert mem.mnests.get("c").uses == 7
+        assert check_store(mem)["ok"].all()

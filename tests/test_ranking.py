@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+import mnemokit as mk
 from mnemokit.errors import InvalidInput
 from mnemokit.reasonlets.ranking import RANK_SCHEMA, beta_interval, rank
 from tests.oracles import ranking as oracle
@@ -340,54 +341,25 @@ def test_a_missing_column_or_a_repeated_id_is_named():
     assert rank(reasonlets, runs.drop("run_id")).height == 1
 
 
-def test_frames_that_are_lazy_or_none_are_refused():
+def test_lazy_frames_are_collected_and_what_is_no_frame_is_refused():
     reasonlets, runs, feedback = frames([record("a", 0, 0)[0]], [])
-    with pytest.raises(InvalidInput, match="reasonlets must be a Polars DataFrame, not LazyFrame; nothing was ranked"):
-        rank(reasonlets.lazy(), runs)
-    with pytest.raises(InvalidInput, match="runs must be a Polars DataFrame, not list"):
+    assert rank(reasonlets.lazy(), runs, feedback.lazy()).equals(rank(reasonlets, runs, feedback))
+    with pytest.raises(InvalidInput, match=r"runs must be a frame .*, not list; nothing was ranked"):
         rank(reasonlets, [])
-    with pytest.raises(InvalidInput, match="feedback must be a Polars DataFrame, not LazyFrame"):
-        rank(reasonlets, runs, feedback.lazy())
 
 
-def test_an_outcome_that_is_none_is_refused_and_never_counts_as_a_failure():
-    known, made = record("a", 1, 2)
-    reasonlets, runs, feedback = frames([known], made, [{"run_id": "a-1", "outcome": "ok", "ts_given": T0}])
-    why = "has the outcome 'ok'; an outcome is 'success', 'failure' or null; nothing was ranked"
-    with pytest.raises(InvalidInput, match=f"row 1 of the runs frame {why}"):
-        rank(reasonlets, runs.with_columns(outcome=pl.Series(["success", "ok"])))
-    with pytest.raises(InvalidInput, match=f"row 0 of the feedback frame {why}"):
-        rank(reasonlets, runs, feedback)
-    with pytest.raises(InvalidInput, match=f"row 0 of the runs frame {why}"):
-        rank(reasonlets, runs.with_columns(verdict=pl.lit("ok")))
-    with pytest.raises(InvalidInput, match="the runs frame's column outcome is Boolean, not String"):
-        rank(reasonlets, runs.with_columns(outcome=pl.lit(value=True)))
-    with pytest.raises(InvalidInput, match="the runs frame's column verdict is Int32, not String"):
-        rank(reasonlets, runs.with_columns(verdict=pl.lit(1)), at=T0)
-
-
-@pytest.mark.parametrize(("place", "column"), [(0, "ts_captured"), (1, "ts_run"), (2, "ts_given")])
-def test_instants_without_a_time_zone_are_refused(place, column):
-    known, made = record("a", 1, 2)
-    given_now = list(frames([known], made, [{"run_id": "a-1", "outcome": None, "ts_given": T0}]))
-    given_now[place] = given_now[place].with_columns(pl.col(column).dt.replace_time_zone(None))
-    with pytest.raises(InvalidInput, match=f"column {column} has no time zone; nothing was ranked"):
-        rank(*given_now)
-    given_now[place] = given_now[place].with_columns(pl.col(column).cast(pl.String))
-    with pytest.raises(InvalidInput, match=f"column {column} is String, not Datetime"):
-        rank(*given_now)
-
-
-def test_ids_may_be_whole_numbers():
-    reasonlets = pl.DataFrame({"reasonlet_id": [1, 2], "parent_id": [None, 1]})
-    runs = pl.DataFrame({"reasonlet_id": [1], "outcome": ["success"]})
-    assert rank(reasonlets, runs)["reasonlet_id"].to_list() == ["1", "2"]
-
-
-def test_without_a_time_runs_without_an_instant_count_as_any_other():
-    reasonlets = pl.DataFrame({"reasonlet_id": ["a"], "parent_id": [None]}, schema_overrides={"parent_id": pl.String})
-    runs = pl.DataFrame(
-        {"reasonlet_id": ["a", "a"], "outcome": ["success", "failure"], "ts_run": [None, None]},
-        schema_overrides={"ts_run": pl.Datetime("us", "UTC")},
-    )
-    assert rank(reasonlets, runs).select("n", "s").rows() == [(2, 1)]
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"bm25_k1": float("nan")}, "bm25_k1 must be a finite number, 0 or more"),
+        ({"bm25_k1": -1.0}, "bm25_k1 must be a finite number, 0 or more"),
+        ({"bm25_b": 1.5}, "bm25_b must be from 0 to 1"),
+        ({"bm25_b": "x"}, "bm25_b must be from 0 to 1, not 'x'"),
+        ({"k": "2"}, "k must be a finite number above 0"),
+        ({"interval": 1.0}, "interval must be between 0 and 1"),
+        ({"weight": 2.0}, "weight must be from 0 to 1"),
+    ],
+)
+def test_parameters_that_no_ranking_can_use_are_refused(change, why):
+    with pytest.raises(InvalidInput, match=why):
+        mk.RankParams(**change)

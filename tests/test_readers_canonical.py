@@ -64,7 +64,7 @@ def test_instants_without_offset_need_tz(tmp_path, name):
     frame = pl.DataFrame({"session_id": ["s"], "step": [0], "executor": ["a"], "ts": ["2025-08-01T12:00:00"]})
     (frame.write_ndjson if name == "turns.jsonl" else frame.write_csv)(tmp_path / name)
     (batch,) = read_batches(tmp_path / name)
-    assert batch.rejects["reason"].to_list() == ["ts has no time zone"]
+    assert batch.rejects["reason"].to_list() == ["ts has no time zone (give tz=)"]
     turns = read_turns(tmp_path / name, tz="Europe/Rome")
     assert turns["ts"].item() == datetime(2025, 8, 1, 10, tzinfo=UTC)
 

@@ -35,3 +35,13 @@ def test_every_make_target_that_is_named_exists() -> None:
     for page in DOCS:
         for target in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), flags=re.MULTILINE):
             assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), (page.name, target)
+
+
+@pytest.mark.parametrize(
+    ("page", "printed"), [("formats.md", "3 0 {}\n"), ("session_changes.md", "")], ids=["formats", "session_changes"]
+)
+def test_the_first_lines_of_code_on_a_page_run(page: str, printed: str, tmp_path: Path) -> None:
+    code = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE | re.DOTALL)[0]
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr

@@ -150,8 +150,8 @@ def test_an_erasure_here_refuses_what_is_imported_from_before_it(mem, other, tmp
     other.reasonlets.erase_subject(ADA, at="2025-06-01T00:00:00+00:00")
     done = other.reasonlets.import_from(tmp_path / "one.jsonl")
     assert done.reasonlets == 2
-    # Ada's reasonlet with its run, lineage and recall row, and her verdict.
-    assert done.forgotten == 5
+    # Ada's reasonlet with its run and recall row, and her verdict.
+    assert done.forgotten == 4
     kept = other.reasonlets.get(child)
     assert (kept.parent_id, kept.root_id, kept.version) == (None, child, "1.1")
     assert root not in other.frame("reasonlets")["reasonlet_id"].to_list()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import sys
 from datetime import UTC, datetime, timedelta
 
 import duckdb
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import mnemokit as mk
 from mnemokit.errors import InvalidInput
 from mnemokit.migrations import migrate, packaged_migrations
+from mnemokit.reasonlets import recall as recalls
 from mnemokit.reasonlets.embedding import Embedder, WordLlamaEmbedder
 from mnemokit.reasonlets.ranking import RANK_SCHEMA
 from mnemokit.reasonlets.recall import RATED_FIRST, RECALL_SCHEMA
@@ -300,6 +302,57 @@ def test_what_is_shown_is_the_best_of_all_that_is_similar_though_only_few_are_ra
             assert shown.equals(late)
             enough.add(len(closest) <= RATED_FIRST or closest[RATED_FIRST] < expected[-1])
     assert enough == {True, False}, "the closest are enough for some of these, and not for others"
+
+
+def test_a_limit_above_what_there_is_gives_all(mem):
+    known(mem, "refund an order", "refund", "order")
+    every = mem.reasonlets.recall("refund order", scope="s", log=False)
+    assert every.height == 3
+    for limit in (1000, 10**18, sys.maxsize, 10**30):
+        for at in (None, hour(99)):
+            assert mem.reasonlets.recall("refund order", scope="s", limit=limit, at=at, log=False).equals(every)
+
+
+def test_ties_and_long_lists_are_right_beyond_those_that_are_rated_first(mem):
+    n = RATED_FIRST + 360
+    asked = pl.DataFrame({"question": ["refund an order"] * n}).with_columns(
+        scope=pl.lit("s"), graph=pl.lit("{}"), ts=pl.lit(T0) + pl.duration(seconds=pl.int_range(n) // 7)
+    )
+    ids = mem.reasonlets.capture_many(asked)["reasonlet_id"].to_list()
+    for name in ids[-5:]:
+        mem.reasonlets.record_run(name, "failure", at=hour(1))
+    rows = mem.reasonlets.rank().select("reasonlet_id", "n", "rate", "ts_captured").rows()
+    for weight, limit in ((0.0, 3), (0.0, RATED_FIRST + 100), (1.0, 3), (1.0, n)):
+        shown = mem.reasonlets.recall("refund an order", scope="s", limit=limit, weight=weight, log=False)
+        score = {name: 1 - weight + weight * rate for name, _, rate, _ in rows}
+        ordered = sorted(rows, key=lambda row: (-round(score[row[0]], 12), -row[1], -row[3].timestamp(), row[0]))
+        assert shown["reasonlet_id"].to_list() == [row[0] for row in ordered[:limit]]
+
+
+def test_what_is_read_is_of_one_moment_though_another_store_of_the_file_erases(tmp_path, monkeypatch):
+    path = tmp_path / "memory.duckdb"
+    with mk.open(path) as one, mk.open(path) as two:
+        kept = one.reasonlets.capture_many(
+            pl.DataFrame({"scope": "s", "question": ["order some other things"] * 20, "graph": "{}"})
+        )
+        two.reasonlets.capture_many(
+            pl.DataFrame({"scope": "s", "question": ["refund an order"] * 1000, "graph": "{}", "subject": "ada"})
+        )
+        rated, gates = recalls._rated, []
+
+        def erasing_between(con, asked, parts, gate, values):
+            found = rated(con, asked, parts, gate, values)
+            if not gates:
+                two.reasonlets.erase_subject("ada")
+            gates.append(gate)
+            return found
+
+        monkeypatch.setattr(recalls, "_rated", erasing_between)
+        assert one.reasonlets.recall("refund an order", "s", log=False).height == 10
+        assert len(gates) == 2, "the second look is the one that could find nothing any more"
+        monkeypatch.undo()
+        after = one.reasonlets.recall("refund an order", "s", limit=50, log=False)
+        assert set(after["reasonlet_id"]) == set(kept["reasonlet_id"])
 
 
 @pytest.mark.parametrize(

@@ -127,19 +127,6 @@ def test_a_policy_that_reads_the_memory_it_is_replayed_into_does_not_hang(option
         assert [report.passings for report in reports] == [6]
 
 
-def test_a_policy_that_begins_a_transaction_while_the_replay_writes_is_told_so() -> None:
-    with mk.open() as mem:
-
-        def asking(turns: pl.DataFrame) -> pl.DataFrame:
-            mem.sql("SELECT count(*) FROM turns")
-            return grouped(turns)
-
-        with pytest.raises(mk.InvalidInput, match=r"mem\.sql.*mem\.frame"):
-            mem.replay(log("A", 1), passings=asking, strict=True)
-        assert mem.frame("turns").height == 0
-        assert mem.replay(log("A", 1), passings=asking).passings == 6
-
-
 @pytest.mark.parametrize("chunk_rows", [2, 100])
 @pytest.mark.parametrize("numbered", [True, False])
 def test_a_passing_to_what_is_no_turn_is_refused(chunk_rows: int, numbered: bool) -> None:

@@ -140,4 +140,4 @@ def test_a_version_is_not_one_thing_and_the_turns_show_it() -> None:
         .group_by("executor_version")
         .agg(pl.col("commit").n_unique())
     )
-    assert dict(commits.iter_rows()) == {"gpt-4.1": 2, "gpt-4.1-ft": 1} or commits["commit"].max() == 2
+    assert dict(commits.iter_rows()) == {"gpt-4.1": 2, "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm": 1}

@@ -346,8 +346,9 @@ def test_a_writer_that_reads_first_and_one_of_another_handle_never_wait_for_each
 
     def read_then_write(store: Store) -> None:
         for _ in range(30):
-            with store.read():
-                store.write(lambda con: take_numbers(con, "seq"))
+            with store.read() as con:
+                con.execute("SELECT * FROM counters").fetchall()
+            store.write(lambda con: take_numbers(con, "seq"))
 
     threads = [threading.Thread(target=read_then_write, args=(stores[n % 2],), daemon=True) for n in range(4)]
     for thread in threads:

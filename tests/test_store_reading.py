@@ -152,3 +152,35 @@ def test_export_writes_every_table_and_overwrites_nothing(filled: mk.Memory, tmp
 
 def test_the_memory_says_what_is_in_it(filled: mk.Memory) -> None:
     assert "400 turns" in repr(filled)
+
+
+def test_a_read_sees_one_moment_and_reads_inside_it_the_same(tmp_path: Path) -> None:
+    with mk.open(tmp_path / "m.duckdb") as one, mk.open(tmp_path / "m.duckdb") as two:
+        one.mnests.record_passing("find", "1", "buy", "1", at="2025-03-01T00:00:00Z")
+        with one._store.read() as con:
+            before = con.execute("SELECT count(*) FROM mnest_records").fetchall()
+            two.mnests.record_passing("find", "1", "sell", "1", at="2025-03-01T00:00:00Z")
+            assert con.execute("SELECT count(*) FROM mnest_records").fetchall() == before
+            assert one.mnests.frame().height == one.sql("SELECT * FROM mnests").height == 1
+        assert one.mnests.frame().height == 2
+
+
+def test_a_write_that_a_read_or_a_write_calls_is_refused_at_once() -> None:
+    class Writes:
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            mem.reasonlets.capture("s", "q", {})
+            return [[1.0] for _ in texts]
+
+    with mk.open() as mem:
+        mem.reasonlets.capture("s", "q", {})
+        for log, doing in ((True, "writes"), (False, "reads")):
+            with pytest.raises(mk.Conflict, match=f"by a function that it calls while it {doing}; nothing of that was"):
+                mem.reasonlets.recall("q", "s", embedder=Writes(), log=log)
+        assert mem.frame("reasonlets").height == 1
+        assert mem.frame("recalls").height == 0
+
+
+def test_an_explanation_says_how_much_of_the_belief_its_interval_holds() -> None:
+    with mk.open(rank_params=mk.RankParams(interval=0.5)) as mem:
+        made = mem.reasonlets.capture("s", "q", {}, outcome="success")
+        assert "(50 in 100 of its belief between" in mem.reasonlets.explain(made.reasonlet_id).sentence

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from mnemokit.errors import InvalidInput
-from mnemokit.turns.frame import MAX_NAME_CHARS, REJECTS_SCHEMA, TURNS_SCHEMA, check_turns, empty_turns, split_turns
+from mnemokit.turns.frame import MAX_NAME_CHARS, REJECTS_SCHEMA, TURNS_SCHEMA, check_turns, split_turns
 
 
 def frame(**columns):
@@ -27,7 +27,7 @@ def test_a_frame_needs_session_step_and_executor_and_the_rest_is_filled_in():
 def test_a_canonical_frame_stays_as_it_is():
     turns = check_turns(frame())
     assert check_turns(turns).equals(turns)
-    assert check_turns(empty_turns()).equals(empty_turns())
+    assert check_turns(turns.clear()).equals(turns.clear())
 
 
 @pytest.mark.parametrize("missing", ["session_id", "step", "executor"])

@@ -27,7 +27,7 @@ from mnemokit.changes.session_writes import Writer
 from mnemokit.changes.sessions import Session
 from mnemokit.changes.states import Step, no_observer
 from mnemokit.changes.write_imports import ImportReport, import_writes
-from mnemokit.instants import Instant, at_or_now
+from mnemokit.instants import Instant, as_utc, at_or_now
 from mnemokit.records import Verdict
 from mnemokit.store import Connection, Store, fetch, query
 
@@ -52,10 +52,17 @@ class Changes:
             self.recover()
 
     def recover(self) -> pl.DataFrame:
-        """Settle writes that a killed process left without a verdict.
+        """Settle writes that a killed process left without a verdict, and finish forgetting that it left half done.
 
         Returns:
-            Columns change_id, operation, verdict; empty if there was nothing to do.
+            Columns change_id, operation, verdict (undone_unrecorded or undone_forgotten); empty if there was nothing to
+            do.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     mem.changes.recover().shape
+            (0, 3)
         """
         return change_recovery.recover(self._store)
 
@@ -68,8 +75,19 @@ class Changes:
             brain_id: The memory that its writes are about.
             conversation_id: The conversation, where one session has several.
 
+        Returns:
+            The session; nothing is written until its first call.
+
         Raises:
+            InvalidInput: If an id is no text or empty.
             Forgotten: If the person was forgotten and not readmitted.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.changes.session("s1", user_id="anna", brain_id="b") as session:
+            ...     added = session.add("likes tea", at="2025-08-01T00:00:00Z")
+            ...     mem.changes.changes().select("session_id", "user_id", "verdict").rows()
+            [('s1', 'anna', 'kept')]
         """
         session = Session(self._writer, session_id, user_id, brain_id, conversation_id)
         if user_id not in self._store.anonymous_ids:
@@ -122,7 +140,8 @@ class Changes:
 
         Raises:
             NotFound: If there is no such write.
-            Conflict: If a later write to one of its traces stands; it is named, and nothing was reverted.
+            Conflict: If a later write to one of its traces stands (it is named), the write has no verdict yet, or it
+                was a caller's own change whose object is not in this process; nothing was reverted.
 
         Example:
             >>> import mnemokit as mk
@@ -154,7 +173,7 @@ class Changes:
             What was taken away.
 
         Raises:
-            InvalidInput: If the id is an anonymous one.
+            InvalidInput: If the id is no text, is empty, or is an anonymous one.
 
         Example:
             >>> import mnemokit as mk
@@ -181,6 +200,17 @@ class Changes:
 
         Returns:
             False if they were not forgotten.
+
+        Raises:
+            InvalidInput: If the id is no text or empty, or ``at`` has no time zone.
+            ReadOnly: If the memory was opened for reading only.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.changes.forget_user("anna", at="2025-08-01T00:00:00Z")
+            ...     mem.changes.readmit("anna", at="2025-08-02T00:00:00Z"), mem.changes.readmit("anna")
+            (True, False)
         """
         need_text(user_id, "user_id")
         moment, name_hash = at_or_now(at), self._store.keyed_hash(user_id)
@@ -198,10 +228,21 @@ class Changes:
     def timeline(self, trace_id: str) -> pl.DataFrame:
         """Every write and revert that touched a trace, in order.
 
+        Args:
+            trace_id: The trace; it may be deleted by now.
+
         Returns:
-            Columns ts, change_id, move (write or revert), action (created, changed, deleted, resolved), actor,
+            Columns ts (UTC), change_id, move (write or revert), action (created, changed, deleted, resolved), actor,
             session_id, user_id, contributor_ids, before and after (JSON; null: there was no trace, or it was
             forgotten), verdict, reason, forgotten, seq. Empty for a trace that never was.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     trace = session.add("likes tea", at="2025-08-01T00:00:00Z").trace_ids[0]
+            ...     _ = session.update(trace, content="likes coffee", at="2025-08-02T00:00:00Z")
+            ...     mem.changes.timeline(trace).select("move", "action", "actor").rows()
+            [('write', 'created', 'tool:memory_add'), ('write', 'changed', 'tool:memory_update')]
         """
         with self._store.read() as con:
             return change_questions.timeline(con, trace_id)
@@ -209,9 +250,20 @@ class Changes:
     def blame(self, trace_id: str) -> pl.DataFrame:
         """For each field of a live trace, the write that gave it its value.
 
+        Args:
+            trace_id: The trace.
+
         Returns:
-            Columns field, value, change_id, actor, session_id, user_id, contributor_ids, ts; empty if there is no such
-            trace now.
+            Columns field (content, type, scope, tags, metadata, parents), value (text; JSON for lists), change_id,
+            actor, session_id, user_id, contributor_ids, ts (UTC); empty if there is no such trace now.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     trace = session.add("likes tea", at="2025-08-01T00:00:00Z").trace_ids[0]
+            ...     _ = session.update(trace, content="likes coffee", at="2025-08-02T00:00:00Z")
+            ...     mem.changes.blame(trace).select("field", "value", "actor").head(2).rows()
+            [('content', 'likes coffee', 'tool:memory_update'), ('type', 'semantic', 'tool:memory_add')]
         """
         with self._store.read() as con:
             return change_questions.blame(con, trace_id)
@@ -219,14 +271,29 @@ class Changes:
     def contributors(self, session_id: str) -> pl.DataFrame:
         """The people noted in a session.
 
+        Args:
+            session_id: The session.
+
         Returns:
-            Columns session_id, user_id, role, brain_id, conversation_id, changes (writes they are in), ts_noted.
+            Columns session_id, user_id (a keyed hash once forgotten), role (learner or visitor), brain_id,
+            conversation_id, changes (writes they are in), ts_noted (UTC). Empty for a session without writes, or of an
+            anonymous person alone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     _ = session.add("ben likes tea", contributor_ids=["ben"], at="2025-08-01T00:00:00Z")
+            ...     sorted(mem.changes.contributors("s1").select("user_id", "role", "changes").rows())
+            [('anna', 'learner', 1), ('ben', 'visitor', 1)]
         """
         with self._store.read() as con:
             return change_questions.contributors(con, session_id)
 
     def impact(self, change_id: str) -> pl.DataFrame:
         """What a revert of a write would take along.
+
+        Args:
+            change_id: The write.
 
         Returns:
             Columns what, change_id, trace_id, session_id, depth, run_id, recall_id, reasonlet_id, ts. what is
@@ -236,12 +303,24 @@ class Changes:
 
         Raises:
             NotFound: If there is no such write.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     added = session.add("likes tea", at="2025-08-01T00:00:00Z")
+            ...     _ = session.update(added.trace_ids[0], tags=["drinks"], at="2025-08-02T00:00:00Z")
+            ...     mem.changes.impact(added.change_id).select("what", "depth").rows()
+            [('later_write', 1)]
         """
         with self._store.read() as con:
             return change_questions.impact(con, change_id)
 
     def audit(self) -> ChangeAudit:
         """What is to be looked at: open writes, writes that differ from their plan, anything left of the forgotten.
+
+        Returns:
+            Five frames, as attributes and by name: open_candidates, differs_from_plan, left_of_forgotten, conflicts,
+            not_undone; see ``ChangeAudit`` for their columns.
 
         Example:
             >>> import mnemokit as mk
@@ -254,20 +333,56 @@ class Changes:
 
     # Frames ---------------------------------------------------------------------------------------------------------
 
-    def traces(self, at: datetime | None = None) -> pl.DataFrame:
-        """The traces as they stand, or as of an instant; what was erased is gone at every time."""
+    def traces(self, at: Instant | None = None) -> pl.DataFrame:
+        """The traces as they stand, or as of an instant; what was erased is gone at every time.
+
+        Args:
+            at: Aware instant; left out: as they stand.
+
+        Returns:
+            The columns of ``mem.frame("traces")``.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     _ = session.add("likes tea", at="2025-08-02T00:00:00Z")
+            ...     mem.changes.traces()["content"].to_list(), mem.changes.traces(at="2025-08-01T00:00:00Z").height
+            (['likes tea'], 0)
+        """
+        moment = None if at is None else as_utc(at)
         with self._store.read() as con:
-            found = (
-                fetch(con, query("frame_traces")) if at is None else fetch(con, query("frame_traces_at"), {"at": at})
-            )
+            if moment is None:
+                found = fetch(con, query("frame_traces"))
+            else:
+                found = fetch(con, query("frame_traces_at"), {"at": moment})
         return frames.conform(found, frames.schema_of("traces"))
 
-    def changes(self, at: datetime | None = None) -> pl.DataFrame:
-        """The memory writes with their verdicts, as they stand, or as of an instant."""
+    def changes(self, at: Instant | None = None) -> pl.DataFrame:
+        """The memory writes with their verdicts, as they stand, or as of an instant.
+
+        Args:
+            at: Aware instant; left out: as they stand.
+
+        Returns:
+            The columns of ``mem.frame("session_changes")``.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     _ = session.add("likes tea", at="2025-08-02T00:00:00Z")
+            ...     mem.changes.changes().select("operation", "actor", "verdict").rows()
+            [('add', 'tool:memory_add', 'kept')]
+        """
+        moment = None if at is None else as_utc(at)
         with self._store.read() as con:
-            return frames.conform(
-                fetch(con, query("frame_session_changes"), {"at": at}), frames.schema_of("session_changes")
-            )
+            found = fetch(con, query("frame_session_changes"), {"at": moment})
+        return frames.conform(found, frames.schema_of("session_changes"))
 
     def _blank(self, con: Connection, user_id: str, name_hash: str, at: datetime) -> Purged:
         self._observe(Step.BLANK)

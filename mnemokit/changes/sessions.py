@@ -25,6 +25,10 @@ class Session:
     Each write is recorded with its plan before it is made, is made, and then gets its verdict: see ``Verdict``. An
     error inside the ``with`` block takes nothing back: what has a verdict stays.
 
+    Every write raises ``Forgotten`` if the learner was forgotten meanwhile, ``InvalidInput`` if a value cannot be used
+    or the session has ended, ``Conflict`` if another write to the same traces gets no verdict in time, and ``ReadOnly``
+    if the memory was opened for reading only.
+
     Attributes:
         session_id: The session.
         user_id: Its learner.
@@ -77,7 +81,7 @@ class Session:
         Raises:
             Forgotten: If the learner was forgotten meanwhile.
             NotFound: If a parent is not there.
-            InvalidInput: If a value cannot be used.
+            InvalidInput: If a value cannot be used, or the session has ended.
 
         Example:
             >>> import mnemokit as mk
@@ -128,9 +132,21 @@ class Session:
             actor: What writes.
             at: Aware instant; the present if left out.
 
+        Returns:
+            The verdict with the trace.
+
         Raises:
-            NotFound: If there is no such trace in this brain.
-            InvalidInput: If nothing is to change, or a value cannot be used.
+            Forgotten: If the learner was forgotten meanwhile.
+            NotFound: If there is no such trace in this brain, or a new parent is not there.
+            InvalidInput: If nothing is to change, a value cannot be used, or the session has ended.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     trace = session.add("likes tea").trace_ids[0]
+            ...     _ = session.update(trace, content="likes coffee", tags=["drinks"])
+            ...     mem.frame("traces").select("content", "tags").rows()
+            [('likes coffee', ['drinks'])]
         """
         fields: dict[str, object] = {}
         named: tuple[str, ...] = ()
@@ -171,8 +187,21 @@ class Session:
             actor: What writes.
             at: Aware instant; the present if left out.
 
+        Returns:
+            The verdict, with the traces that were really deleted.
+
         Raises:
+            Forgotten: If the learner was forgotten meanwhile.
             NotFound: If one of them is in another brain.
+            InvalidInput: If no trace is given, a value cannot be used, or the session has ended.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     trace = session.add("likes tea").trace_ids[0]
+            ...     gone = session.delete([trace, "tr_unknown"])
+            >>> gone.verdict, gone.trace_ids == (trace,)
+            ('kept', True)
         """
         ids = (need_text(trace_ids, "trace_ids"),) if isinstance(trace_ids, str) else _ids(trace_ids, "trace_ids")
         if not ids:
@@ -205,10 +234,23 @@ class Session:
             at: Aware instant; the present if left out.
 
         Returns:
-            The verdict; its first trace is the new one, or the one that held those words already.
+            The verdict; its first trace is the new one, or the one that held those words already; the deleted ones
+            follow.
 
         Raises:
+            Forgotten: If the learner was forgotten meanwhile.
             NotFound: If one of them is not in this brain.
+            InvalidInput: If there are fewer than two different traces, a value cannot be used, or the session has
+                ended.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> import polars as pl
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     parts = [session.add(text).trace_ids[0] for text in ("likes tea", "no sugar")]
+            ...     _ = session.merge(parts, content="likes tea without sugar")
+            ...     mem.frame("traces").select("content", pl.col("parents").list.len()).rows()
+            [('likes tea without sugar', 2)]
         """
         ids = _ids(trace_ids, "trace_ids")
         if len(ids) < 2:
@@ -249,6 +291,22 @@ class Session:
             parents: Traces that it sums up.
             actor: What writes.
             at: Aware instant; the present if left out.
+
+        Returns:
+            The verdict; the trace keeps its id from one summary to the next.
+
+        Raises:
+            Forgotten: If the learner was forgotten meanwhile.
+            NotFound: If a parent is not there.
+            InvalidInput: If a value cannot be used, or the session has ended.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     first = session.rolling_summary("likes tea")
+            ...     second = session.rolling_summary("likes tea, no sugar")
+            ...     second.trace_ids == first.trace_ids, mem.frame("traces")["content"].to_list()
+            (True, ['likes tea, no sugar'])
         """
         operation = RollingSummary(
             new_id=new_ids("tr_")[0],
@@ -272,14 +330,39 @@ class Session:
             The verdict.
 
         Raises:
-            InvalidInput: If the object is no such change.
+            Forgotten: If the learner was forgotten meanwhile.
+            InvalidInput: If the object is no such change, or the session has ended.
             Exception: What ``change.apply()`` raised; the verdict is then ``undone_unrecorded``.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> from types import SimpleNamespace
+            >>> notes = []
+            >>> change = SimpleNamespace(
+            ...     kind="memory_write", actor="tool:note", target_id=None, brain_id="b", contributor_ids=[],
+            ...     before=None, after={"note": "tea"},
+            ...     apply=lambda: notes.append("tea"), undo=lambda result, reason: notes.clear(),
+            ... )
+            >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+            ...     kept = session.apply(change)
+            ...     kept.verdict, list(notes), mem.changes.revert(kept.change_id).verdict, notes
+            ('kept', ['tea'], 'reverted', [])
         """
         self._refuse_closed()
         return self._writer.write_own(self._place(), change, at=at_or_now(at))
 
     def close(self) -> None:
-        """End the session; later calls are refused."""
+        """End the session; later calls are refused. The end of a ``with`` block does the same.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     session = mem.session("s1", user_id="anna", brain_id="b")
+            ...     session.close()
+            ...     session.add("likes tea")
+            Traceback (most recent call last):
+            mnemokit.errors.InvalidInput: session 's1' has ended; nothing was written; open it again
+        """
         self._closed = True
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """The states of a memory write, and the table of moves between them.
 
-The table is the only place where a move is allowed; ``change_log.move`` refuses every other one, and the documentation
+The table is the only place where a move is allowed; ``log.move`` refuses every other one, and the documentation
 prints it.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import altair as alt
 import polars as pl
@@ -26,6 +26,8 @@ from mnemokit.charts.parts import (
     utc_axis,
     utc_text,
 )
+from mnemokit.given_frames import Frame
+from mnemokit.instants import DAY_US
 
 MOST_LANES = 60
 MOST_CHANGES = 1_500
@@ -38,10 +40,13 @@ _VERDICTS = {
     "candidate": (GREY, "square"),
 }
 _FIRST_REAL_DAY = datetime(1970, 1, 2, tzinfo=UTC)
+_WHEN = (
+    pl.when(pl.col("ts_candidate") >= _FIRST_REAL_DAY).then(utc_text("ts_candidate")).otherwise(pl.lit("no time told"))
+)
 _BUCKETS = ("1h", "6h", "1d", "1w", "1mo", "1y")
 
 
-def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top: int = 20) -> Drawing:
+def change_timeline(source: Frame | HasFrames, *, by: str = "actor", top: int = 20) -> Drawing:
     """What was written to memory when, and what became of it?
 
     A mark is a memory write, its colour and shape its verdict. More than 1,500 writes are counted per lane and
@@ -56,7 +61,15 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
         An Altair chart.
 
     Raises:
-        InvalidInput: If a column is missing.
+        InvalidInput: If a column is missing, or ``top`` is out of its range.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem, mem.session("s1", user_id="anna", brain_id="b") as session:
+        ...     _ = session.add("likes tea", at="2025-08-01T00:00:00Z")
+        ...     chart = mk.charts.change_timeline(mem)
+        >>> chart.to_dict()["title"]["text"]
+        'What was written to memory when, and what became of it?'
     """
     need_positive(top, "top", "change_timeline", MOST_LANES)
     title = "What was written to memory when, and what became of it?"
@@ -72,10 +85,21 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
         actor=pl.col("actor") if "actor" in changes.columns else pl.lit(None, dtype=pl.String),
         reason=pl.col("reason") if "reason" in changes.columns else pl.lit(None, dtype=pl.String),
     ).with_columns(pl.col("lane").map_elements(short, return_dtype=pl.String))
-    lanes = named.group_by("lane").len().sort(["len", "lane"], descending=[True, False])["lane"].to_list()
-    drawn = named.filter(pl.col("lane").is_in(lanes[:top]))
-    drawn, every = _bucketed(drawn)
     untimed = named.filter(pl.col("ts_candidate") < _FIRST_REAL_DAY).height
+    # Beside writes with times, those without one have no place on the axis.
+    ordered = untimed == named.height
+    placed = _in_order(named) if ordered else named.filter(pl.col("ts_candidate") >= _FIRST_REAL_DAY)
+    lanes = placed.group_by("lane").len().sort(["len", "lane"], descending=[True, False])["lane"].to_list()
+    drawn = placed.filter(pl.col("lane").is_in(lanes[:top]))
+    drawn, every = _bucketed(drawn)
+    x = utc_axis("ts_candidate", "when it was written, UTC")
+    if ordered:
+        x = alt.X(
+            "ts_candidate:T",
+            title="order in the log, which has no times",
+            scale=alt.Scale(type="utc"),
+            axis=alt.Axis(labels=False, ticks=False),
+        )
     used = [verdict for verdict in _VERDICTS if verdict in drawn["verdict"].unique().to_list()]
     counts = ", ".join(
         f"{count:,} {verdict.replace('_', ' ')}"
@@ -89,7 +113,7 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
         alt.Chart(drawn)
         .mark_point(filled=True, opacity=0.85)
         .encode(
-            x=utc_axis("ts_candidate", "when it was written, UTC"),
+            x=x,
             y=alt.Y(
                 "lane:N",
                 title=by.replace("_", " "),
@@ -123,12 +147,25 @@ def change_timeline(source: pl.DataFrame | HasFrames, *, by: str = "actor", top:
                 title,
                 f"{named.height:,} writes: {counts}.",
                 left_out("lanes", min(top, len(lanes)), lanes[top:], "those with fewer writes"),
-                f"{untimed:,} of them come from a log without times: they have an order only." if untimed else None,
-                f"More than {MOST_CHANGES:,} writes: counted per {every}." if every else None,
+                f"{untimed:,} of them come from a log without times: they have an order only"
+                f"{'.' if ordered else ', and no place here.'}"
+                if untimed
+                else None,
+                f"More than {MOST_CHANGES:,} writes: counted {'in stretches' if ordered else f'per {every}'}."
+                if every
+                else None,
             ),
             width=560,
             height=28 * min(top, len(lanes)),
         )
+    )
+
+
+def _in_order(changes: pl.DataFrame) -> pl.DataFrame:
+    """Changes without times, spread evenly over the first day, since their own instants tell an order only."""
+    place = (pl.col("ts_candidate").rank("ordinal").cast(pl.Int64) - 1) * (DAY_US // changes.height)
+    return changes.with_columns(
+        ts_candidate=pl.lit(_FIRST_REAL_DAY - timedelta(days=1)) + pl.duration(microseconds=place)
     )
 
 
@@ -144,7 +181,7 @@ def _became(changes: pl.DataFrame) -> pl.Expr:
 def _bucketed(changes: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """The changes as they are; or counted per lane, verdict and stretch of time, if they are many."""
     if changes.height <= MOST_CHANGES:
-        return changes.with_columns(when=utc_text("ts_candidate")), ""
+        return changes.with_columns(when=_WHEN), ""
     counted, every = changes, ""
     for every in _BUCKETS:
         counted = (
@@ -155,4 +192,4 @@ def _bucketed(changes: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         )
         if counted.height <= MOST_CHANGES:
             break
-    return counted.with_columns(when=utc_text("ts_candidate")), every
+    return counted.with_columns(when=_WHEN), every

@@ -9,18 +9,20 @@ from mnemokit.charts.parts import (
     BLUE,
     GREY,
     Drawing,
+    drawable,
     left_out,
     need,
     need_positive,
     nothing,
     question,
 )
+from mnemokit.given_frames import Frame
 
 MOST_ROWS = 60
 _NEEDED = ("src_executor", "dst_executor", "uses_a", "left_a", "uses_b", "left_b", "difference", "low", "high")
 
 
-def differences(edges: pl.DataFrame, *, names: tuple[str, str] = ("a", "b"), top: int = 20) -> Drawing:
+def differences(edges: Frame, *, names: tuple[str, str] = ("a", "b"), top: int = 20) -> Drawing:
     """Which edges really differ between two groups?
 
     A dot is the difference of the shares (of all that left the first executor, how much went to the second), the bar
@@ -35,10 +37,19 @@ def differences(edges: pl.DataFrame, *, names: tuple[str, str] = ("a", "b"), top
         An Altair chart.
 
     Raises:
-        InvalidInput: If a column is missing.
+        InvalidInput: If a column is missing, or ``top`` is out of its range.
+
+    Example:
+        >>> edges = pl.DataFrame({
+        ...     "src_executor": ["find"], "dst_executor": ["buy"], "uses_a": [9], "left_a": [10], "uses_b": [4],
+        ...     "left_b": [10], "difference": [-0.5], "low": [-0.8], "high": [-0.1],
+        ... })
+        >>> differences(edges, names=("old", "new")).to_dict()["title"]["text"]
+        'Which edges really differ between old and new?'
     """
     need_positive(top, "top", "differences", MOST_ROWS)
     title = f"Which edges really differ between {names[0]} and {names[1]}?"
+    edges = drawable(edges, "edges")
     need(edges, _NEEDED, "differences")
     told = edges.filter(pl.col("difference").is_not_null())
     if told.is_empty():

@@ -7,16 +7,28 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from mnemokit.charts.grid import KEY, MOST_EXECUTORS, NEEDED, busiest_executors, grid, with_drawn_weight
-from mnemokit.charts.parts import GREY, Drawing, HasFrames, frame_of, left_out, need, need_positive, nothing, question
+from mnemokit.charts.grid import KEY, MOST_EXECUTORS, NEEDED, busiest_executors, grid, not_shown, with_drawn_weight
+from mnemokit.charts.parts import (
+    GREY,
+    Drawing,
+    HasFrames,
+    drawable,
+    frame_of,
+    left_out,
+    need,
+    need_positive,
+    nothing,
+    question,
+)
 from mnemokit.errors import InvalidInput
+from mnemokit.given_frames import Frame, is_frame
 
 _DIFF = ("src_executor", "dst_executor", "weight_before", "weight_after", "n_before", "n_after", "n")
 
 
 def edge_diff(
-    before: pl.DataFrame | HasFrames,
-    after: pl.DataFrame | HasFrames | None = None,
+    before: Frame | HasFrames,
+    after: Frame | HasFrames | None = None,
     *,
     names: tuple[str, str] = ("before", "after"),
     top: int = 30,
@@ -53,7 +65,8 @@ def edge_diff(
     if names[0] == names[1]:
         raise InvalidInput(f"charts.edge_diff: both sides are called {names[0]!r}; give two different names")
     title = f"Which hand-overs differ between {names[0]} and {names[1]}?"
-    pairs = _of_diff(before) if after is None else _of_sides(before, after, states)
+    sides = [] if after is None else [frame_of(side, "mnests") for side in (before, after)]
+    pairs = _of_sides(sides, states) if sides else _of_diff(before)
     enough = pairs.filter(pl.col("passings") >= min_uses).sort(KEY)
     if enough.is_empty():
         return nothing(title, f"Neither side has an edge with {min_uses:,} or more passings.")
@@ -64,6 +77,8 @@ def edge_diff(
         first=pl.format("{}: weight {}, {} passings", pl.lit(names[0]), pl.col("weight").round(3), "uses"),
         second=pl.format("{}: weight {}, {} passings", pl.lit(names[1]), pl.col("weight_b").round(3), "uses_b"),
     )
+    states_of = [side.select("state", "uses") for side in sides]
+    unseen = not_shown(pl.concat(states_of, how="vertical_relaxed"), states) if sides else None
     few = pairs.height - enough.height
     most = max(cells["passings"].to_list())
     return (
@@ -101,27 +116,28 @@ def edge_diff(
                 f"Blue: heavier in {names[1]}; orange: heavier in {names[0]}; pale: the same. The area is the passings "
                 "behind it: a small square is little evidence.",
                 f"{few:,} pairs with fewer than {min_uses:,} passings left out." if few else None,
+                unseen,
                 left_out("executors", len(order), missing, "the least used"),
             )
         )
     )
 
 
-def _of_sides(before: pl.DataFrame | HasFrames, after: pl.DataFrame | HasFrames, states: Sequence[str]) -> pl.DataFrame:
+def _of_sides(mnests: Sequence[pl.DataFrame], states: Sequence[str]) -> pl.DataFrame:
     """A row per pair of executors: weight and uses of the first side, weight_b and uses_b of the second."""
-    sides = [_side(frame_of(side, "mnests"), states) for side in (before, after)]
+    first, second = (_side(side, states) for side in mnests)
     return (
-        sides[0]
-        .join(sides[1], on=KEY, how="full", coalesce=True, suffix="_b")
+        first.join(second, on=KEY, how="full", coalesce=True, suffix="_b")
         .with_columns(pl.col("weight", "weight_b").fill_null(0.0), pl.col("uses", "uses_b").fill_null(0))
         .with_columns(difference=pl.col("weight_b") - pl.col("weight"), passings=pl.col("uses") + pl.col("uses_b"))
     )
 
 
-def _of_diff(diff: pl.DataFrame | HasFrames) -> pl.DataFrame:
+def _of_diff(diff: Frame | HasFrames) -> pl.DataFrame:
     """The same, of a diff. Its passings are those of both stores; or, of two times, all up to the later one."""
-    if not isinstance(diff, pl.DataFrame):
+    if not is_frame(diff):
         raise InvalidInput("charts.edge_diff: give two sides, or a diff alone; nothing was drawn")
+    diff = drawable(diff, "diff")
     need(diff, _DIFF, "edge_diff")
     return (
         diff.group_by(KEY)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +42,37 @@ def grid(cells: pl.DataFrame, names: list[str]) -> alt.Chart:
 def with_drawn_weight(mnests: pl.DataFrame) -> pl.DataFrame:
     """The edges with ``drawn``: the weight at the instant asked for, where the frame has it, else the stored one."""
     return mnests.with_columns(drawn=pl.col("weight_at" if "weight_at" in mnests.columns else "weight"))
+
+
+def not_shown(mnests: pl.DataFrame, states: Sequence[str]) -> str | None:
+    """A sentence that says which edges are in other states, with how many passings; None if there are none.
+
+    Example:
+        >>> edges = pl.DataFrame({"state": ["active", "decaying", "decaying"], "uses": [9, 2, 1]})
+        >>> not_shown(edges, ["active"])
+        "Not shown: 2 faded (decaying) edges with 3 passings; states=['active', 'decaying'] shows them too."
+    """
+    others = (
+        mnests.filter(~pl.col("state").is_in(list(states)))
+        .group_by("state")
+        .agg(pl.len().alias("edges"), pl.col("uses").sum())
+        .sort("state")
+    )
+    if others.is_empty():
+        return None
+    parts = [
+        f"{_several(edges, f'{_STATE_WORDS.get(state, state)} edge')} with {_several(uses, 'passing')}"
+        for state, edges, uses in others.select("state", "edges", "uses").iter_rows()
+    ]
+    every = [*states, *others["state"].to_list()]
+    return f"Not shown: {', '.join(parts)}; states={every!r} shows them too."
+
+
+_STATE_WORDS = {"decaying": "faded (decaying)", "proto": "wanted (proto)"}
+
+
+def _several(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def busiest_executors(edges: pl.DataFrame, top: int) -> tuple[list[str], list[str]]:

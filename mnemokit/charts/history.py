@@ -11,6 +11,7 @@ from mnemokit.charts.parts import (
     GREY,
     Drawing,
     HasFrames,
+    drawable,
     frame_of,
     from_categories,
     left_out,
@@ -23,6 +24,7 @@ from mnemokit.charts.parts import (
     utc_text,
 )
 from mnemokit.fold.edge_weights import fraction_left
+from mnemokit.given_frames import Frame, is_frame
 from mnemokit.instants import DAY_US, Instant, as_utc
 from mnemokit.records import EdgeParams
 
@@ -44,12 +46,12 @@ _EVENT_SHAPES = {
 
 
 def weight_history(
-    source: pl.DataFrame | HasFrames,
+    source: Frame | HasFrames,
     *,
     mnest_id: str | None = None,
     src: str | None = None,
     dst: str | None = None,
-    decay_lambda: float | pl.DataFrame | None = None,
+    decay_lambda: float | Frame | None = None,
     since: Instant | None = None,
     until: Instant | None = None,
     top: int = 1,
@@ -91,14 +93,19 @@ def weight_history(
     title = "How did the edge's weight grow with its passings, and fade between them?"
     events = frame_of(source, "mnest_events")
     need(events, _NEEDED, "weight_history")
-    if decay_lambda is None and not isinstance(source, pl.DataFrame):
+    if decay_lambda is None and isinstance(source, HasFrames) and not is_frame(source):
         decay_lambda = source.frame("mnests")
+    rates = (
+        decay_lambda
+        if decay_lambda is None or isinstance(decay_lambda, (int, float))
+        else drawable(decay_lambda, "decay_lambda")
+    )
     rule = params or EdgeParams()
     events = _of_edges(events.filter(pl.col("weight").is_not_null()), mnest_id, src, dst)
     if events.is_empty():
         return nothing(title, "There are no events of such an edge.")
     events, shown, missing = _busiest(events, top)
-    events = _with_rate(events, decay_lambda, rule)
+    events = _with_rate(events, rates, rule)
     start, end = _span(events, since, until)
     curves, dots = _curves(events, start, end)
     untimed = int(events["untimed"].sum()) if "untimed" in events.columns else 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil
+
 import altair as alt
 import polars as pl
 
@@ -9,6 +12,7 @@ from mnemokit.charts.parts import (
     GREY,
     Drawing,
     count_size,
+    drawable,
     left_out,
     need,
     need_positive,
@@ -18,19 +22,26 @@ from mnemokit.charts.parts import (
     short,
 )
 from mnemokit.charts.tree_layout import lay_out, with_roots
+from mnemokit.given_frames import Frame
 
 MOST_LINEAGES = 60
 MOST_VERSIONS = 400
 _ROW = 34
 _DEPTH = 64
+_NARROWEST_STEP = 12
+_WIDEST = 720
+MOST_STEPS = _WIDEST // _NARROWEST_STEP
+_LABEL_ROOM = 36
+_LEGENDS_ASIDE = 360
 _NEEDED = ("reasonlet_id", "parent_id", "version", "n", "s", "rate", "rate_low", "rate_high")
 
 
-def lineage(ranked: pl.DataFrame, *, root: str | None = None, top: int = 15) -> Drawing:
+def lineage(ranked: Frame, *, root: str | None = None, top: int = 15) -> Drawing:
     """Which versions grew from which, and which of them succeed?
 
     Each row starts with a lineage's first version; versions grow to the right, and a branch opens a row of its own.
-    Colour is the rate, size the counted runs.
+    Colour is the rate, size the counted runs. A long lineage is drawn with shorter steps; of one with more than 60
+    versions in a line the middle is left out, and the title says so.
 
     Args:
         ranked: Versions with their rates, as ``mem.reasonlets.rank()`` gives them.
@@ -52,6 +63,7 @@ def lineage(ranked: pl.DataFrame, *, root: str | None = None, top: int = 15) -> 
     """
     need_positive(top, "top", "lineage", MOST_LINEAGES)
     title = "Which versions grew from which, and which of them succeed?"
+    ranked = drawable(ranked, "ranked")
     need(ranked, _NEEDED, "lineage")
     nodes = with_roots(ranked)
     if root is not None:
@@ -63,14 +75,47 @@ def lineage(ranked: pl.DataFrame, *, root: str | None = None, top: int = 15) -> 
         number=pl.col("version").str.split(".").list.last().cast(pl.Int64, strict=False),
     )
     shown, missing, unseen = _busiest(nodes, top)
-    placed = lay_out(shown)
+    placed, gap = _without_middle(lay_out(shown))
     heading = question(
         title,
         "To the right: a version and the one made from it. Colour: believed rate of success; size: counted runs.",
         left_out("lineages", shown["root_id"].n_unique(), missing, "those with fewer versions"),
         f"{unseen:,} later versions of these lineages are left out." if unseen else None,
+        f"In the middle {gap.versions:,} versions are left out, {gap.first} to {gap.last} versions from the root: "
+        "at the dashed line."
+        if gap
+        else None,
     )
-    return _tree(_with_axis_label(placed)).properties(title=heading)
+    return _tree(_with_axis_label(placed), gap).properties(title=heading)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Depths that are not drawn, both ends included, and how many versions have them."""
+
+    first: int
+    last: int
+    versions: int
+
+    @property
+    def steps(self) -> int:
+        return self.last - self.first + 1
+
+
+def _without_middle(placed: pl.DataFrame) -> tuple[pl.DataFrame, _Gap | None]:
+    """The versions with ``x``, their place on the axis; those in the middle of a line too long to draw are left out."""
+    deepest = max(placed["depth"].to_list())
+    if deepest < MOST_STEPS:
+        return placed.with_columns(x="depth"), None
+    first = MOST_STEPS // 2
+    last = first + deepest - MOST_STEPS + 1
+    inside = placed["depth"].is_between(first, last)
+    drawn = placed.filter(~inside).with_columns(
+        x=pl.when(pl.col("depth") < first).then("depth").otherwise(pl.col("depth") - (last - first)),
+        # What comes right after the gap has no line to its parent, which is not drawn.
+        parent_row=pl.when(pl.col("depth") != last + 1).then("parent_row"),
+    )
+    return drawn, _Gap(first, last, int(inside.sum()))
 
 
 def _busiest(nodes: pl.DataFrame, top: int) -> tuple[pl.DataFrame, list[str], int]:
@@ -111,33 +156,48 @@ def _with_axis_label(placed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _tree(placed: pl.DataFrame) -> alt.LayerChart:
-    columns = ["line", "parent_line", "depth", "version", "label", "n", "s", "rate", "rate_low", "rate_high"]
+def _depth_words(gap: _Gap | None) -> str:
+    """What a label of the axis says: the depth, which beyond the gap is not the place on the axis."""
+    return f"datum.value < {gap.first} ? datum.value : datum.value + {gap.steps - 1}" if gap else "datum.value"
+
+
+def _tree(placed: pl.DataFrame, gap: _Gap | None) -> alt.LayerChart:
+    columns = ["line", "parent_line", "x", "depth", "version", "label", "n", "s", "rate", "rate_low", "rate_high"]
     extra = [name for name in ("scope", "prior", "prior_source") if name in placed.columns]
     drawn = placed.select(*columns, *extra).with_columns(
-        parent_depth=pl.col("depth") - 1,
+        parent_x=pl.col("x") - 1,
         record=pl.format("{} of {}", "s", "n"),
         interval=pl.format("{} to {}", pl.col("rate_low").round(3), pl.col("rate_high").round(3)),
     )
-    deepest = max(drawn["depth"].to_list())
+    last = max(drawn["x"].to_list())
+    step = min(_DEPTH, _WIDEST / (last + 1))
+    width = max(220.0, step * (last + 1))
+    # Beside a wide tree a legend would be out of sight, above it it is not.
+    above = width > _LEGENDS_ASIDE
+    every = max(1, ceil(_LABEL_ROOM / step))
     axis = alt.Axis(
         labelExpr="slice(datum.label, 4)", labelLimit=330, ticks=False, domain=False, title=None, grid=False
     )
     rows = alt.Scale(domain=sorted(drawn["line"].unique().to_list()))
     y = alt.Y("line:N", scale=rows, axis=axis)
     x = alt.X(
-        "depth:Q",
+        "x:Q",
         title="versions from the root",
-        scale=alt.Scale(domain=[-0.3, deepest + 0.7], nice=False),
-        axis=alt.Axis(values=list(range(deepest + 1)), format="d", grid=False),
+        scale=alt.Scale(domain=[-max(0.3, 10 / step), last + 0.7], nice=False),
+        axis=alt.Axis(
+            values=[place for place in range(0, last + 1, every) if not gap or place != gap.first],
+            format="d",
+            grid=False,
+            labelExpr=_depth_words(gap),
+        ),
     )
     base = alt.Chart(drawn)
     links = (
         base.transform_filter("isValid(datum.parent_line)")
         .mark_rule(color=GREY, strokeWidth=1.5)
         .encode(
-            x=alt.X("parent_depth:Q", title="versions from the root"),
-            x2="depth:Q",
+            x=alt.X("parent_x:Q", title="versions from the root"),
+            x2="x:Q",
             y=alt.Y("parent_line:N", scale=rows, axis=axis),
             y2="line:N",
         )
@@ -145,8 +205,8 @@ def _tree(placed: pl.DataFrame) -> alt.LayerChart:
     dots = base.mark_circle(opacity=1, stroke="#555555", strokeWidth=0.8).encode(
         x=x,
         y=y,
-        size=count_size("n", "counted runs", max(drawn["n"].to_list()), 260),
-        color=rate_colour("rate", "rate of success"),
+        size=count_size("n", "counted runs", max(drawn["n"].to_list()), min(260.0, step * step), above=above),
+        color=rate_colour("rate", "rate of success", above=above),
         tooltip=[
             alt.Tooltip("label:N", title="question"),
             *(alt.Tooltip(f"{name}:N", title=name.replace("_", " ")) for name in extra if name != "prior"),
@@ -157,7 +217,8 @@ def _tree(placed: pl.DataFrame) -> alt.LayerChart:
             *([alt.Tooltip("prior:Q", title="prior", format=".3f")] if "prior" in extra else []),
         ],
     )
-    labels = base.mark_text(dx=0, dy=-15, fontSize=10).encode(x=x, y=y, text="version:N")
-    return alt.LayerChart(layer=[links, dots, labels]).properties(
-        width=max(220, _DEPTH * (deepest + 1)), height=alt.Step(_ROW)
-    )
+    named = alt.Chart(drawn.filter(pl.col("x") % every == 0)) if every > 1 else base
+    labels = named.mark_text(dx=0, dy=-15, fontSize=10).encode(x=x, y=y, text="version:N")
+    middle = alt.Chart(pl.DataFrame({"x": [gap.first] if gap else [0]}))
+    cut = [middle.mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=x)] if gap else []
+    return alt.LayerChart(layer=[links, *cut, dots, labels]).properties(width=width, height=alt.Step(_ROW))

@@ -16,12 +16,13 @@ from mnemokit.charts.parts import (
     utc_axis,
     utc_text,
 )
+from mnemokit.given_frames import Frame
 
 MOST_TICKS = 200
 MOST_POINTS = 40
 
 
-def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
+def ager_nights(source: Frame | HasFrames) -> Drawing:
     """What did each run of the ager do to the edges?
 
     Above: edges brought up to date; below: edges demoted, merged and purged. Beyond 200 runs, days, weeks or months are
@@ -35,6 +36,15 @@ def ager_nights(source: pl.DataFrame | HasFrames) -> Drawing:
 
     Raises:
         InvalidInput: If the frame is no frame of ager runs.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+        ...     _ = mem.mnests.apply_ager("2025-09-01T00:00:00Z")
+        ...     chart = mk.charts.ager_nights(mem)
+        >>> chart.to_dict()["title"]["text"]
+        'What did each night of the ager do to the edges?'
     """
     title = "What did each night of the ager do to the edges?"
     runs = frame_of(source, "ager_runs")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import altair as alt
 import polars as pl
 
 from mnemokit.errors import InvalidInput
+from mnemokit.given_frames import Frame, as_polars, is_frame
 from mnemokit.instants import Instant
 from mnemokit.reasonlets.ranking import beta_interval
+from mnemokit.records import RankParams
 
 Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 """What a chart function returns: shown by a notebook as it is, saved with ``.save("x.html")`` or ``.save("x.png")``."""
@@ -31,8 +33,10 @@ DATE_TIME = "%Y-%m-%d %H:%M"
 LINE_CHARS = 100
 LABEL_CHARS = 44
 NAMED_LEFT_OUT = 3
+_DEFAULT = RankParams()
 
 
+@runtime_checkable
 class HasFrames(Protocol):
     """Whatever gives public tables as frames; a ``Memory`` does."""
 
@@ -41,9 +45,24 @@ class HasFrames(Protocol):
         ...
 
 
-def frame_of(source: pl.DataFrame | HasFrames, table: str, at: Instant | None = None) -> pl.DataFrame:
-    """The frame itself, or the memory's table."""
-    return source if isinstance(source, pl.DataFrame) else source.frame(table, at)
+def frame_of(source: Frame | HasFrames, table: str, at: Instant | None = None) -> pl.DataFrame:
+    """The frame itself, of Polars, or the memory's table.
+
+    Raises:
+        InvalidInput: If it is neither a frame nor a memory.
+    """
+    if isinstance(source, HasFrames) and not is_frame(source):
+        return source.frame(table, at)
+    return drawable(source, table)
+
+
+def drawable(given: object, name: str) -> pl.DataFrame:
+    """A frame of Polars, pandas or Arrow, as a frame of Polars.
+
+    Raises:
+        InvalidInput: If it is no frame.
+    """
+    return as_polars(given, name, "nothing was drawn")
 
 
 def need(frame: pl.DataFrame, columns: Iterable[str], chart: str) -> None:
@@ -105,23 +124,23 @@ def short(text: str | None, chars: int = LABEL_CHARS) -> str:
     return f"{words[:head]}…{words[len(words) - (chars - 1 - head) :]}"
 
 
-def nothing(title: str, why: str) -> alt.Chart:
-    """A picture that says that there is nothing to see, and why."""
+def nothing(title: str, why: str, *lines: str | None) -> alt.Chart:
+    """A picture that says that there is nothing to see, and why; lines of the title as in `question`."""
     return (
         alt.Chart(pl.DataFrame({"why": [why]}))
         .mark_text(fontSize=13, color=GREY)
         .encode(text=alt.Text("why:N"))
-        .properties(title=question(title), width=420, height=60)
+        .properties(title=question(title, *lines), width=420, height=60)
     )
 
 
-def rate_colour(field: str, title: str) -> alt.Color:
-    """Colour of a success rate: orange below one half, blue above it."""
+def rate_colour(field: str, title: str, *, above: bool = False) -> alt.Color:
+    """Colour of a success rate: orange below one half, blue above it; the legend beside the picture, or above it."""
     return alt.Color(
         f"{field}:Q",
         title=title,
         scale=alt.Scale(domain=[0, 1], domainMid=0.5, range="diverging", interpolate="rgb"),
-        legend=alt.Legend(type="gradient", format=".0%", gradientLength=120),
+        legend=alt.Legend(type="gradient", format=".0%", gradientLength=120, orient="top" if above else alt.Undefined),
     )
 
 
@@ -135,7 +154,17 @@ def weight_colour(field: str, title: str) -> alt.Color:
     )
 
 
-def count_size(field: str, title: str, most: int, largest: float) -> alt.Size:
+def count_colour(field: str, title: str, most: int) -> alt.Color:
+    """Colour of a count: one hue, darker is more; by the square root, since counts have long tails."""
+    return alt.Color(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(type="sqrt", domain=[0, max(most, 2)], range="heatmap", interpolate="rgb"),
+        legend=alt.Legend(type="gradient", gradientLength=120, format=",d"),
+    )
+
+
+def count_size(field: str, title: str, most: int, largest: float, *, above: bool = False) -> alt.Size:
     """Size of a mark by a count: its area grows with the count, and the legend shows whole numbers only."""
     values = sorted({1, max(1, round(most / 4)), max(1, most)})
     # A domain from 0 to 1 would make Vega-Lite fold this legend into that of a colour from 0 to 1.
@@ -143,7 +172,13 @@ def count_size(field: str, title: str, most: int, largest: float) -> alt.Size:
         f"{field}:Q",
         title=title,
         scale=alt.Scale(type="linear", domain=[0, max(most, 2)], range=[min(30.0, largest / 8), largest]),
-        legend=alt.Legend(values=values, format=",d", symbolFillColor=GREY, symbolStrokeColor=GREY)
+        legend=alt.Legend(
+            values=values,
+            format=",d",
+            symbolFillColor=GREY,
+            symbolStrokeColor=GREY,
+            orient="top" if above else alt.Undefined,
+        )
         if most > 1
         else None,
     )
@@ -165,7 +200,7 @@ def utc_axis(field: str, title: str = "time, UTC") -> alt.X:
     return alt.X(f"{field}:T", title=title, scale=alt.Scale(type="utc"), axis=alt.Axis(labelOverlap=True))
 
 
-def with_interval(groups: pl.DataFrame, k: float = 2.0, mass: float = 0.95) -> pl.DataFrame:
+def with_interval(groups: pl.DataFrame, k: float = _DEFAULT.k, mass: float = _DEFAULT.interval) -> pl.DataFrame:
     """Rates of groups with ``s`` successes in ``n``, read as own records are: drawn towards one half by k runs.
 
     Returns:

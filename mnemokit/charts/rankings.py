@@ -11,6 +11,7 @@ from mnemokit.charts.parts import (
     VERMILION,
     Drawing,
     HasFrames,
+    drawable,
     frame_of,
     left_out,
     need,
@@ -20,12 +21,13 @@ from mnemokit.charts.parts import (
     short,
     with_interval,
 )
+from mnemokit.given_frames import Frame
 
 MOST_BARS = 100
 _RANKED = ("reasonlet_id", "version", "n", "s", "prior", "prior_source", "rate", "rate_low", "rate_high")
 
 
-def rates(ranked: pl.DataFrame, *, top: int = 25) -> Drawing:
+def rates(ranked: Frame, *, top: int = 25) -> Drawing:
     """Which procedures succeed, and how sure is that?
 
     A dot is the rate, the bar its 95 % credible interval, the tick the prior it was drawn towards.
@@ -38,10 +40,19 @@ def rates(ranked: pl.DataFrame, *, top: int = 25) -> Drawing:
         An Altair chart.
 
     Raises:
-        InvalidInput: If a column is missing.
+        InvalidInput: If a column is missing, or ``top`` is out of its range.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     _ = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+        ...     chart = mk.charts.rates(mem.reasonlets.rank())
+        >>> chart.to_dict()["title"]["text"]
+        'Which procedures succeed, and how sure is that?'
     """
     need_positive(top, "top", "rates", MOST_BARS)
     title = "Which procedures succeed, and how sure is that?"
+    ranked = drawable(ranked, "ranked")
     need(ranked, _RANKED, "rates")
     if ranked.is_empty():
         return nothing(title, "There are no reasonlets to rank.")
@@ -83,7 +94,7 @@ def rates(ranked: pl.DataFrame, *, top: int = 25) -> Drawing:
 
 
 def outcomes(
-    source: pl.DataFrame | HasFrames, *, by: str = "executor_version", of: str = "sessions", top: int = 40
+    source: Frame | HasFrames, *, by: str = "executor_version", of: str = "sessions", top: int = 40
 ) -> Drawing:
     """How many sessions of each group succeeded, and how sure is the difference?
 
@@ -131,7 +142,7 @@ def outcomes(
     )
 
 
-def tool_errors(source: pl.DataFrame | HasFrames, *, top: int = 20) -> Drawing:
+def tool_errors(source: Frame | HasFrames, *, top: int = 20) -> Drawing:
     """Which executors fail, and how often?
 
     Args:
@@ -142,7 +153,12 @@ def tool_errors(source: pl.DataFrame | HasFrames, *, top: int = 20) -> Drawing:
         An Altair chart.
 
     Raises:
-        InvalidInput: If a column is missing.
+        InvalidInput: If a column is missing, or ``top`` is out of its range.
+
+    Example:
+        >>> calls = pl.DataFrame({"executor": ["find", "buy"], "s": [1, 0], "n": [10, 5]})
+        >>> tool_errors(calls).to_dict()["title"]["text"]
+        'Which executors fail, and how often?'
     """
     need_positive(top, "top", "tool_errors", MOST_BARS)
     title = "Which executors fail, and how often?"

@@ -27,6 +27,15 @@ def save(chart: Drawing, path: str | os.PathLike[str], *, scale: float = 2.0) ->
 
     Raises:
         InvalidInput: If the ending is another one, or the folder does not exist.
+
+    Example:
+        >>> import tempfile
+        >>> import mnemokit as mk
+        >>> import polars as pl
+        >>> chart = mk.charts.tool_errors(pl.DataFrame({"executor": ["find"], "s": [1], "n": [10]}))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mk.charts.save(chart, f"{folder}/errors.svg").name
+        'errors.svg'
     """
     target = Path(path)
     kind = target.suffix.lower().removeprefix(".")

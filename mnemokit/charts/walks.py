@@ -8,6 +8,7 @@ import polars as pl
 from mnemokit.charts.parts import (
     GREY,
     Drawing,
+    drawable,
     left_out,
     need,
     need_positive,
@@ -17,13 +18,14 @@ from mnemokit.charts.parts import (
     weight_colour,
 )
 from mnemokit.errors import InvalidInput
+from mnemokit.given_frames import Frame
 
 MOST_PATHS = 60
 _NAME_CHARS = 26
 _COLUMN = 165
 
 
-def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
+def walk_paths(walk: Frame, *, top: int = 20) -> Drawing:
     """Which paths lead on from here, and how strong are they?
 
     A row is a path, a column a step; colour is the path's mean weight.
@@ -45,6 +47,7 @@ def walk_paths(walk: pl.DataFrame, *, top: int = 20) -> Drawing:
         'Which paths lead on from find, and how strong are they?'
     """
     need_positive(top, "top", "walk_paths", MOST_PATHS)
+    walk = drawable(walk, "walk")
     need(walk, ("executors", "mean_weight", "depth", "truncated"), "walk_paths")
     if not isinstance(walk.schema["executors"], pl.List):
         raise InvalidInput("charts.walk_paths: column 'executors' must hold lists of names; nothing was drawn")

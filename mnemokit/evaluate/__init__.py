@@ -1,5 +1,6 @@
 """Is a ranking or a decay any good? Predictions made only from the past, beside baselines that are hard to beat."""
 
+from mnemokit.evaluate import rendering
 from mnemokit.evaluate.comparing.comparison import Comparison, compare, compare_turns
 from mnemokit.evaluate.crediting import credit
 from mnemokit.evaluate.hiding import hidden
@@ -25,6 +26,7 @@ __all__ = [
     "predict_recalls",
     "predict_runs",
     "predictions",
+    "rendering",
     "score",
     "sweep",
     "what_if",

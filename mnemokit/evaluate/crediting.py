@@ -43,8 +43,14 @@ DRAWS = 4000
 def credit(mem: Memory) -> pl.DataFrame:
     """Audit every procedure of a memory: was it recalled, shown, followed, did it succeed, does it beat its parent?
 
+    Args:
+        mem: A memory; it is only read.
+
     Returns:
         A frame of `CREDIT_SCHEMA`, newest lineages' failures and neglected procedures included, in the order captured.
+
+    Raises:
+        InvalidInput: If the memory is closed.
 
     Example:
         >>> import mnemokit as mk
@@ -119,7 +125,10 @@ def credit_of(
     )
 
 
-def probability_better(s: Floats, n: Floats, parent_s: Floats, parent_n: Floats, k: float = 2.0) -> Floats:
+_DEFAULT = RankParams()
+
+
+def probability_better(s: Floats, n: Floats, parent_s: Floats, parent_n: Floats, k: float = _DEFAULT.k) -> Floats:
     """Probability that a rate is above another one, each with posterior Beta(s + k/2, n - s + k/2).
 
     ``P(X > Y) = integral of phi(z) F_Y(Q_X(Phi(z))) dz``: the trapezoid rule, which is exact to rounding for such

@@ -40,6 +40,9 @@ CURVE_SCHEMA: dict[str, pl.DataType] = {
 }
 
 
+_RANK, _EDGE = RankParams(), EdgeParams()
+
+
 @dataclass(frozen=True)
 class Bounds:
     """Where a parameter is looked for: on a log scale from low to high, from a start."""
@@ -50,22 +53,22 @@ class Bounds:
 
 
 RUN_FAMILIES: Mapping[str, Mapping[str, Bounds]] = {
-    "rank_rule": {"k": Bounds(2.0, 0.05, 200.0)},
-    "rank_rule_half_life": {"k": Bounds(2.0, 0.05, 200.0), "half_life_days": Bounds(30.0, 0.05, 3650.0)},
+    "rank_rule": {"k": Bounds(_RANK.k, 0.05, 200.0)},
+    "rank_rule_half_life": {"k": Bounds(_RANK.k, 0.05, 200.0), "half_life_days": Bounds(30.0, 0.05, 3650.0)},
     "half_life": {"half_life_days": Bounds(7.0, 0.05, 3650.0)},
     "power_law": {"exponent": Bounds(0.5, 0.02, 4.0), "k": Bounds(1.0, 0.05, 200.0)},
-    "hierarchical": {"k": Bounds(2.0, 0.05, 200.0)},
-    "hierarchical_half_life": {"k": Bounds(2.0, 0.05, 200.0), "half_life_days": Bounds(30.0, 0.05, 3650.0)},
+    "hierarchical": {"k": Bounds(_RANK.k, 0.05, 200.0)},
+    "hierarchical_half_life": {"k": Bounds(_RANK.k, 0.05, 200.0), "half_life_days": Bounds(30.0, 0.05, 3650.0)},
 }
 """Models of runs that can be fitted, and their parameters."""
 
 EDGE_FAMILIES: Mapping[str, Mapping[str, Bounds]] = {
     "mnest_weights": {
-        "decay_lambda": Bounds(0.018, 1e-5, 20.0),
-        "reinforcement": Bounds(0.15, 0.005, 1.0),
-        "start_weight": Bounds(0.30, 0.005, 1.0),
+        "decay_lambda": Bounds(_EDGE.decay_lambda, 1e-5, 20.0),
+        "reinforcement": Bounds(_EDGE.reinforcement, 0.005, 1.0),
+        "start_weight": Bounds(_EDGE.start_weight, 0.005, 1.0),
     },
-    "mnest_decay": {"decay_lambda": Bounds(0.018, 1e-5, 20.0)},
+    "mnest_decay": {"decay_lambda": Bounds(_EDGE.decay_lambda, 1e-5, 20.0)},
 }
 """Rules of edges that can be fitted, and their parameters."""
 
@@ -231,7 +234,7 @@ def fit_edges(
 
 def run_family(family: str, values: Mapping[str, float], name: str) -> RunModel:
     """A model of runs by family and parameters."""
-    k = values.get("k", 2.0)
+    k = values.get("k", _RANK.k)
     half_life = values.get("half_life_days")
     if family.startswith("rank_rule"):
         return RankRule(RankParams(k=k), half_life_days=half_life, name=name)

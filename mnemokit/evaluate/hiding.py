@@ -56,6 +56,9 @@ def hidden(mem: Memory, *, unused_days: float = 7.0) -> pl.DataFrame:
         A frame of `HIDDEN_SCHEMA`: what was hidden, longest faded first; then what was kept, longest unused first.
         "Not used again" means not up to the end of the log: later use cannot be excluded.
 
+    Raises:
+        InvalidInput: If the memory is closed.
+
     Example:
         >>> import mnemokit as mk
         >>> with mk.open() as mem:

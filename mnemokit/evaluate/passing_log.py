@@ -115,7 +115,24 @@ class PassingLog:
         return np.searchsorted(np.sort(first), self.us, side="left").astype(np.int64)
 
     def before(self, pairs: Pairs) -> Past:
-        """What was known of each candidate edge before its passing."""
+        """What was known of each candidate edge before its passing.
+
+        Args:
+            pairs: Candidates, as `pairs` gives them.
+
+        Returns:
+            A question per candidate, in their order; ask it for ``count``, ``sum(values)``, ...
+
+        Example:
+            >>> from mnemokit.evaluate.reading import passing_log_of
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for day in ("2025-08-01", "2025-08-02", "2025-08-03"):
+            ...         _ = mem.mnests.record_passing("find", "1", "buy", "1", at=f"{day}T00:00:00Z")
+            ...     log = passing_log_of(mem)
+            >>> [log.before(pairs).count.tolist() for pairs in log.pairs()]
+            [[1, 2]]
+        """
         return self.by_edge.before(pairs.edge, pairs.us)
 
     def pairs(self, rows: Ints | None = None) -> Iterator[Pairs]:

@@ -67,6 +67,14 @@ class Predictions:
 
         Raises:
             InvalidInput: If a column does not exist.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.reasonlets.capture("s", "q", {}, outcome="success", at="2025-08-01T00:00:00Z")
+            ...     made = mk.evaluate.predictions(mem)
+            >>> made.table().filter(model="rank_rule", metric="brier").select("versus", "value", "n").rows()[0]
+            (None, 0.25, 1)
         """
         for column in by:
             if column not in self.rows.columns:
@@ -95,6 +103,14 @@ class Predictions:
             The columns of ``rows``, ``model``, the row values of every metric (null where a row cannot be judged by it,
             or the model is not), and ``p`` (null where the target gives no probability). A metric whose row values are
             in ``rows`` already (``success`` of a recall) has no second column.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.reasonlets.capture("s", "q", {}, outcome="success", at="2025-08-01T00:00:00Z")
+            ...     made = mk.evaluate.predictions(mem)
+            >>> made.long().filter(model="rank_rule").select("scope", "y", "p", "brier").rows()
+            [('s', 1, 0.5, 0.25)]
         """
         metrics = dict.fromkeys(name for rows in self.losses.values() for name in rows if name not in self.rows.columns)
         parts = [
@@ -108,10 +124,25 @@ class Predictions:
         return pl.concat(parts) if parts else self.rows.clear()
 
     def bins(self, bins: int = BINS) -> pl.DataFrame:
-        """The calibration curve of every model: `metrics.bin_table` with a column ``model``.
+        """The calibration curve of every model.
+
+        Args:
+            bins: Into how many parts 0 to 1 is cut, all of one width.
+
+        Returns:
+            One row per model and bin that has a prediction: model, bin, from, to, n, s, predicted (mean), observed
+            (share that came true), low, high (95 %); see `metrics.bin_table`.
 
         Raises:
             InvalidInput: If the target is no probability of success.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.reasonlets.capture("s", "q", {}, outcome="success", at="2025-08-01T00:00:00Z")
+            ...     made = mk.evaluate.predictions(mem)
+            >>> made.bins().filter(model="rank_rule").select("from", "predicted", "observed").rows()
+            [(0.5, 0.5, 1.0)]
         """
         if self.y is None:
             raise InvalidInput(f"{self.target} is no probability of success: there is no calibration curve of it")

@@ -98,6 +98,19 @@ def predict_recalls(
         succeeded (relevant: whatever a run that followed this recall succeeded with), ``success`` (of the first run
         that followed it; the same for all), ``first_followed`` (did that run follow the first of the list?). A recall
         whose run has no session is a session of its own. There is no probability: ``p`` is empty.
+
+    Raises:
+        InvalidInput: If ``since`` or ``until`` is no instant, or has no time zone.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     made = mem.reasonlets.capture("s", "q", {}, at="2025-08-01T00:00:00Z").reasonlet_id
+        ...     asked = mem.reasonlets.recall("q", scope="s", at="2025-08-02T00:00:00Z")["recall_id"][0]
+        ...     _ = mem.reasonlets.record_run(made, "success", recall_id=asked, at="2025-08-02T01:00:00Z")
+        ...     shown = predict_recalls(*(mem.frame(name) for name in ("recalls", "recall_rows", "runs")))
+        >>> shown.rows["success"].to_list(), shown.losses["logged"]["first_followed"].tolist()
+        ([True], [1.0])
     """
     followed = _followed(recalls, runs)
     keep = scored_mask(followed, "ts_recalled", since, until, sessions)

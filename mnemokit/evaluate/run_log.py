@@ -67,7 +67,27 @@ class RunLog:
     _codes: dict[tuple[str, ...], Ints] = field(default_factory=dict[tuple[str, ...], Ints], repr=False)
 
     def past(self, *levels: str) -> Past:
-        """What was learnt before each run about runs that share these columns with it; no column: about all runs."""
+        """What was learnt before each run about runs that share these columns with it.
+
+        Args:
+            levels: Some of `LEVELS`; none: about all runs.
+
+        Returns:
+            A question per run, in the order of ``rows``; ask it for ``count``, ``sum(event_n)``, ...
+
+        Raises:
+            InvalidInput: If a column is none of `LEVELS`.
+
+        Example:
+            >>> from mnemokit.evaluate.reading import run_log_of
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for day in ("2025-08-01", "2025-08-02"):
+            ...         _ = mem.reasonlets.capture("s", "q", {}, outcome="success", at=f"{day}T00:00:00Z")
+            ...     log = run_log_of(mem)
+            >>> log.past("scope").sum(log.event_s).tolist()
+            [0.0, 1.0]
+        """
         if levels not in self._pasts:
             code = self.code(*levels)
             self._pasts[levels] = self.past_of(code, code)

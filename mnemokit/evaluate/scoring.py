@@ -89,10 +89,28 @@ def predictions(
 ) -> Predictions:
     """The raw predictions behind `score`: ``.long()`` a row each, ``.bins()`` the calibration curve, ``.table()``.
 
-    Arguments are those of `score`.
+    Args:
+        mem: A memory; it is only read.
+        target: ``runs``, ``next_executor`` or ``recall``.
+        models: Models beside the memory's own and the baselines; None adds rivals with untuned parameters.
+        since: Predict only from this instant on; what came before is learnt from.
+        until: Predict only what came before this instant.
+        sessions: Predict only these sessions.
+        versions: For the next executor: ``separate``, or ``collapsed`` to leave versions out.
+
+    Returns:
+        The predictions; ``rows`` says what each was about, ``p`` what each model said.
 
     Raises:
         InvalidInput: As `score`.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     _ = mem.reasonlets.capture("s", "q", {}, outcome="success", at="2025-08-01T00:00:00Z")
+        ...     made = mk.evaluate.predictions(mem)
+        >>> made.p["rank_rule"].tolist(), made.y.tolist()
+        ([0.5], [1.0])
     """
     if target == "runs":
         return predict_log(
@@ -149,6 +167,15 @@ def fit(
     Raises:
         InvalidInput: If no training period is named, or the target or the family is none.
         NotEnoughData: If the training period has fewer than 10 sessions.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     for day in range(1, 13):
+        ...         _ = mem.reasonlets.capture("s", "q", {}, outcome="success", at=f"2025-08-{day:02}T00:00:00Z")
+        ...     found = mk.evaluate.fit(mem, "runs", until="2025-08-12T00:00:00Z")
+        >>> found.family, found.n, sorted(found.params)
+        ('rank_rule', 11, ['k'])
     """
     if target == "runs":
         return fit_runs(run_log_of(mem), family or "rank_rule", until=until, sessions=sessions)
@@ -236,9 +263,18 @@ def policy_value(
         A frame of `recalls.OFF_POLICY_SCHEMA`; ``model`` is ``logged``, or ``first_by_`` and the order.
 
     Raises:
-        InvalidInput: If the order or ``missing`` is none of these.
+        InvalidInput: If the order or ``missing`` is none of these, or a propensity is not above 0 and at most 1.
         NotEnoughData: If a propensity was not logged (with ``leave_out``: if none was): then no such estimate means
             anything.
+
+    Example:
+        >>> import mnemokit as mk
+        >>> with mk.open() as mem:
+        ...     made = mem.reasonlets.capture("s", "q", {}, at="2025-08-01T00:00:00Z").reasonlet_id
+        ...     asked = mem.reasonlets.recall("q", scope="s", at="2025-08-02T00:00:00Z")["recall_id"][0]
+        ...     _ = mem.reasonlets.record_run(made, "success", recall_id=asked, provenance={"propensity": 0.5})
+        ...     mk.evaluate.policy_value(mem).select("model", "estimator", "value").rows()[:2]
+        [('logged', 'logged', 1.0), ('first_by_score', 'ips', 2.0)]
     """
     runs, _, _ = runs_of(mem)
     logged = logged_choices(mem.frame("recalls"), mem.frame("recall_rows"), runs, order)

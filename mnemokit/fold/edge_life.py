@@ -241,10 +241,14 @@ class Pair:
         for record in list(self.records.values()):
             if record.untimed or record.state not in (ACTIVE, PROTO):
                 continue
-            end = self._first_below(record, since, tick)
+            # A record that was brought up to date later than some of these ticks did not meet those.
+            begin = max(since, bisect_right(self.ticks, record.ts_last))
+            if begin >= tick:
+                continue
+            end = self._first_below(record, begin, tick)
             last = tick - 1 if end is None else end
             now = self.ticks[last]
-            self.aged.append((since, last, record.state == PROTO))
+            self.aged.append((begin, last, record.state == PROTO))
             record.weight = self._faded(record, now)
             record.ts_last = now
             if end is None:

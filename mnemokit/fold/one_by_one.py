@@ -113,7 +113,7 @@ def record_of(row: Row) -> Record:
 
 
 def last_state_of(record: Record) -> str:
-    """What a purge tells of the record that it ends, as JSON: as ``fold_frames.last_state`` does for frames."""
+    """What a purge tells of the record that it ends, as JSON: as ``frames.last_state`` does for frames."""
     first, used = (from_us(ts).strftime("%Y-%m-%dT%H:%M:%S.%f+00:00") for ts in (record.ts_first, record.ts_used))
     told = {
         "uses": record.uses,

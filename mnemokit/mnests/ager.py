@@ -1,9 +1,9 @@
 """Agers over the edges that nothing else happened to.
 
-A record keeps the weight of its last passing, and the view ``mnests`` brings it to the newest ager, so that an ager
-writes only what it ends. Nearly all of that are active records of edges without a decaying one: a tick demotes them in
-place. The others (what merges, a proto that is purged, what several ticks find at different instants, edges somebody
-acted on) are folded from their records.
+A record keeps the weight it was last written with, and the view ``mnests`` brings it to the newest ager, so that an
+ager writes only what it ends. Nearly all of that are active records of edges without a decaying one: a tick demotes
+them in place, and writes its instant only. The others (what merges, a proto that is purged, what several ticks find at
+different instants, edges somebody acted on) are folded from their records.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def apply(
     Args:
         con: The connection, inside a transaction.
         params: The store's edge rule.
-        facts: Columns of ``mnest_tables.HISTORY``; all but seq, edge_no and ts may be missing.
+        facts: Columns of ``tables.HISTORY``; all but seq, edge_no and ts may be missing.
         ticks: Ager instants; those that the store has already are left out.
         kind: "daily" ticks are noted in ``ager_runs`` here; others are the caller's to note.
         tell: Also say what each fact did.

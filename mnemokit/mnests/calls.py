@@ -303,8 +303,9 @@ def run_ager(con: Connection, params: EdgeParams, now: datetime) -> AgerStats:
     if horizon.ager is not None and now == horizon.ager:
         # A call is a fact of its own: the night stays even if the log that it came with is taken back.
         con.execute("UPDATE ager_runs SET kind = 'explicit' WHERE ts_ager = ? AND kind = 'daily'", [now])
-        if horizon.facts is not None and horizon.facts > now:
-            then = age(mnests_at(con, params, now), now=now, params=params).stats
+        if horizon.facts is not None and horizon.facts >= now:
+            # As it was then; what happened at the same instant came after the ager.
+            then = age(mnests_at(con, params, now - MICROSECOND), now=now, params=params).stats
             return AgerStats(recurring_protos=then.recurring_protos, proposed_archive=then.proposed_archive)
         return AgerStats(**_outlook(con, params, now))
     if horizon.facts is not None and horizon.facts >= now:

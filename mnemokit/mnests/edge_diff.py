@@ -26,8 +26,6 @@ DIFF: Schema = {
 """Columns of a diff. ``n_*`` are the passings that an edge ever had by then, ``sessions_*`` the logged sessions they
 came from (calls without a logged turn are in no session); ``n`` and ``sessions`` are what lies behind the change."""
 
-CHANGES = ("born", "grown", "faded", "demoted", "superseded", "gone", "same")
-
 SAME = 1e-9
 """Weights that differ by less are the same."""
 

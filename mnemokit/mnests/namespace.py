@@ -45,6 +45,9 @@ class Mnests(MnestViews):
     Every read takes ``at``: left out, the store as it stands (column ``weight_at`` equals ``weight``); given, the store
     as of that instant, with ``weight_at`` what each weight has faded to by then, which is what filters, order and means
     go by.
+
+    Every call raises ``InvalidInput`` once the memory is closed, and for an instant that is none or has no time zone;
+    every call that writes raises ``ReadOnly`` if the memory was opened for reading only.
     """
 
     # Writing ---------------------------------------------------------------------------------------------------
@@ -133,7 +136,12 @@ class Mnests(MnestViews):
             now: The instant; the present if left out. Older than the newest run: nothing changes, and it is no run.
 
         Returns:
-            What it did. The same instant again does nothing more.
+            What it did, counted in edges: decayed, decayed_protos, demoted_to_decaying, merged, purged_protos,
+            recurring_protos, proposed_archive. The same instant again does nothing more.
+
+        Raises:
+            InvalidInput: If ``now`` is no instant, or has no time zone.
+            ReadOnly: If the memory was opened for reading only.
 
         Example:
             >>> import mnemokit as mk
@@ -158,7 +166,7 @@ class Mnests(MnestViews):
 
         Raises:
             InvalidInput: If there is no such state.
-            NotFound: If there is no such record.
+            NotFound: If there is no such record, or there was none at that instant.
             Conflict: If it has that state already, or the rules refuse it, or the edge has an active record already.
 
         Example:
@@ -185,8 +193,17 @@ class Mnests(MnestViews):
             at: When; the present if left out.
 
         Raises:
-            NotFound: If there is no such record.
+            InvalidInput: If the version is no text, is blank or too long, or ``at`` has no time zone.
+            NotFound: If there is no such record, or there was none at that instant.
             Conflict: If it is no proto, or there is an active edge to that version already; the message names both.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     proto = mem.mnests.record_passing("find", "1.0", "buy", dst_exists=False, at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.promote_proto_to_active(proto, "1.0", reason="built", at="2025-08-02T00:00:00Z")
+            ...     mem.mnests.get(proto).state, mem.mnests.get(proto).dst_version
+            ('active', '1.0')
         """
         self._act("promote", mnest_id, MnestState.ACTIVE, reason, at, checked_name(dst_version, "dst_version"))
 
@@ -210,6 +227,9 @@ class Mnests(MnestViews):
         Returns:
             How many records became superseded.
 
+        Raises:
+            InvalidInput: If a name or version is no text, is blank or too long, or both versions are the same.
+
         Example:
             >>> import mnemokit as mk
             >>> with mk.open() as mem:
@@ -228,13 +248,55 @@ class Mnests(MnestViews):
         )
 
     def import_metnos(self, path: str | os.PathLike[str]) -> MetnosReport:
-        """Take over the edge store of a Metnos system, with ids and history; see ``mnemokit.mnests.metnos``."""
+        """Take over the edge store of a Metnos system, with ids and history; see ``mnemokit.mnests.metnos``.
+
+        Args:
+            path: The SQLite file, with tables mnests, events and canonical_query_log; it is only read.
+
+        Returns:
+            Counts of what was taken over, and every row that could not be used, with the reason. A second time nothing
+            is added.
+
+        Raises:
+            NotFound: If there is no such file.
+            CorruptLog: If it is no SQLite file, or lacks a table or column; nothing was written.
+
+        Example:
+            >>> import sqlite3, tempfile
+            >>> import mnemokit as mk
+            >>> from mnemokit.mnests.metnos_file import COLUMNS
+            >>> with tempfile.TemporaryDirectory() as folder, mk.open() as mem:
+            ...     con = sqlite3.connect(f"{folder}/mnest.sqlite")
+            ...     for name, columns in COLUMNS.items():
+            ...         _ = con.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+            ...     con.close()
+            ...     mem.mnests.import_metnos(f"{folder}/mnest.sqlite").mnests
+            0
+        """
         return metnos.take_over(self._store, path)
 
     # Reading ---------------------------------------------------------------------------------------------------
 
     def frame(self, at: Instant | None = None) -> pl.DataFrame:
-        """All records, as ``mem.frame("mnests")``."""
+        """All records, in every state.
+
+        Args:
+            at: As of when; None: as they stand.
+
+        Returns:
+            The columns of ``mem.frame("mnests")``: weights from 0 to 1, decay_lambda per day, instants UTC.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> import polars as pl
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.frame(at="2025-08-11T00:00:00Z").select("weight", pl.col("weight_at").round(4)).row(0)
+            (0.3, 0.2506)
+        """
         return self._records(at)
 
     def find(
@@ -248,8 +310,26 @@ class Mnests(MnestViews):
     ) -> str | None:
         """The id of the record of an edge in a state, or None.
 
+        Args:
+            src: Executor whose output is passed.
+            src_version: Its version.
+            dst: Executor that receives it.
+            dst_version: Its version; None finds a proto, whose executor does not exist yet.
+            state: active, proto, decaying or superseded.
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The id; None if there is no such record.
+
         Raises:
-            InvalidInput: If there is no such state.
+            InvalidInput: If there is no such state, or ``at`` is no instant with a time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     edge = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.find("find", "1.0", "buy", "1.0") == edge, mem.mnests.find("find", "1.0", "pay", "1.0")
+            (True, None)
         """
         checked_states([str(state)])
         found = self._records(at, src).filter(
@@ -264,8 +344,23 @@ class Mnests(MnestViews):
     def get(self, mnest_id: str, at: Instant | None = None) -> Mnest:
         """One record.
 
+        Args:
+            mnest_id: Its id.
+            at: As of when; None: as it stands.
+
+        Returns:
+            The record; its attributes are the columns of ``mem.frame("mnests")``.
+
         Raises:
-            NotFound: If there is none of this id; the message says whether it was merged or purged.
+            NotFound: If there is none of this id (at that instant); the message says whether it was merged or purged.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     edge = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     record = mem.mnests.get(edge, at="2025-08-11T00:00:00Z")
+            ...     record.weight, round(record.weight_at, 4), record.uses
+            (0.3, 0.2506, 1)
         """
         moment = None if at is None else as_utc(at)
         with self._store.read() as con:
@@ -289,6 +384,9 @@ class Mnests(MnestViews):
             at: Up to this instant.
             linked: Also the history of the records whose place it took when a version was superseded by a newer one.
 
+        Returns:
+            The columns of ``mem.frame("mnest_events")``; ts in UTC.
+
         Raises:
             NotFound: If there never was such a record.
 
@@ -311,7 +409,27 @@ class Mnests(MnestViews):
             return conform(events.sort("ts", "seq", maintain_order=True) if linked else events, MNEST_EVENTS)
 
     def top_outgoing(self, executor: str, k: int = 10, at: Instant | None = None) -> pl.DataFrame:
-        """The heaviest active and proto edges from an executor, whatever its version; ties by name and version."""
+        """The heaviest active and proto edges from an executor, whatever its version; ties by name and version.
+
+        Args:
+            executor: Its name.
+            k: How many at most.
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The columns of ``mem.frame("mnests")``, heaviest ``weight_at`` first.
+
+        Raises:
+            InvalidInput: If k is no whole number of at least 1.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for target in ("pay", "buy", "pay"):
+            ...         _ = mem.mnests.record_passing("find", "1.0", target, "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.top_outgoing("find").select("dst_executor", "weight").rows()
+            [('pay', 0.44999999999999996), ('buy', 0.3)]
+        """
         checked_count(k, "k")
         chosen = (pl.col("src_executor") == executor) & pl.col("state").is_in(LIVE_STATES)
         return _heaviest(self._records(at, executor).filter(chosen), "dst_executor", "dst_version", "src_version").head(
@@ -319,7 +437,27 @@ class Mnests(MnestViews):
         )
 
     def top_incoming(self, executor: str, k: int = 10, at: Instant | None = None) -> pl.DataFrame:
-        """The heaviest active edges to an executor, whatever its version; ties by name and version."""
+        """The heaviest active edges to an executor, whatever its version; ties by name and version.
+
+        Args:
+            executor: Its name.
+            k: How many at most.
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The columns of ``mem.frame("mnests")``, heaviest ``weight_at`` first.
+
+        Raises:
+            InvalidInput: If k is no whole number of at least 1.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for source in ("ask", "find", "find"):
+            ...         _ = mem.mnests.record_passing(source, "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.top_incoming("buy", k=1).select("src_executor", "uses").rows()
+            [('find', 2)]
+        """
         checked_count(k, "k")
         chosen = (pl.col("dst_executor") == executor) & (pl.col("state") == MnestState.ACTIVE.value)
         return _heaviest(self._records(at, executor).filter(chosen), "src_executor", "src_version", "dst_version").head(
@@ -327,11 +465,47 @@ class Mnests(MnestViews):
         )
 
     def by_tag(self, tag: str, at: Instant | None = None) -> pl.DataFrame:
-        """Records with a tag, in any state, heaviest first."""
+        """Records with a tag, in any state, heaviest first.
+
+        Args:
+            tag: The whole tag, as it was given to the passing that opened the edge.
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The columns of ``mem.frame("mnests")``; empty if no record has the tag.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", tags=["shop"], at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.by_tag("shop")["dst_executor"].to_list(), mem.mnests.by_tag("travel").height
+            (['buy'], 0)
+        """
         return _heaviest(self._records(at).filter(pl.col("tags").list.contains(tag)))
 
     def decaying(self, at: Instant | None = None) -> pl.DataFrame:
-        """Records that an ager demoted, heaviest first."""
+        """Records that an ager demoted (or a call to ``transition_state``), heaviest first.
+
+        Args:
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The columns of ``mem.frame("mnests")``.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     _ = mem.mnests.apply_ager("2025-09-01T00:00:00Z")
+            ...     mem.mnests.decaying().select("dst_executor", "state").rows()
+            [('buy', 'decaying')]
+        """
         return _heaviest(self._records(at).filter(pl.col("state") == MnestState.DECAYING.value))
 
     def recurring_protos(
@@ -340,9 +514,23 @@ class Mnests(MnestViews):
         """Protos wanted again and again, heaviest first.
 
         Args:
-            min_uses: At least so many uses; 3 if left out.
-            min_weight: At least this weight; 0.30 if left out.
-            at: As of when.
+            min_uses: At least so many uses; the store's ``recurring_uses`` (3) if left out.
+            min_weight: At least this ``weight_at``; the store's ``recurring_weight`` (0.30) if left out.
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The columns of ``mem.frame("mnests")``.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for day in ("2025-08-01", "2025-08-02", "2025-08-03"):
+            ...         _ = mem.mnests.record_passing("find", "1.0", "buy", dst_exists=False, at=f"{day}T00:00:00Z")
+            ...     mem.mnests.recurring_protos().select("dst_executor", "uses").rows()
+            [('buy', 3)]
         """
         params = self._store.edge_params
         uses = params.recurring_uses if min_uses is None else min_uses
@@ -351,18 +539,73 @@ class Mnests(MnestViews):
         return _heaviest(self._records(at).filter(wanted & (pl.col("weight_at") >= weight)))
 
     def summary(self, executor: str, at: Instant | None = None) -> ExecutorSummary:
-        """Edges, uses and mean weight of active edges each way, and how many protos want the executor."""
+        """Edges, uses and mean weight of active edges each way, and how many protos want the executor.
+
+        Args:
+            executor: Its name; all its versions count.
+            at: As of when; None: as the store stands.
+
+        Returns:
+            The summary: executor, outgoing and incoming (each: edges, uses, mean_weight, the mean of ``weight_at``),
+            and proto_incoming. Zeros for an executor without edges.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.summary("buy").incoming
+            Flow(edges=1, uses=1, mean_weight=0.3)
+        """
         return summarise(self._records(at, executor), executor)
 
     def audit(self, limit: int = 50, at: Instant | None = None) -> pl.DataFrame:
-        """The latest events of all edges, newest first."""
+        """The latest events of all edges, newest first.
+
+        Args:
+            limit: How many at most.
+            at: Up to this instant; None: up to the last.
+
+        Returns:
+            The columns of ``mem.frame("mnest_events")``; ts in UTC.
+
+        Raises:
+            InvalidInput: If limit is no whole number of at least 1.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     edge = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.transition_state(edge, "superseded", at="2025-08-02T00:00:00Z")
+            ...     mem.mnests.audit().select("kind", "new_state").rows()
+            [('transition', 'superseded'), ('passing', None)]
+        """
         checked_count(limit, "limit")
         moment = None if at is None else as_utc(at)
         with self._store.read() as con:
             return conform(fetch(con, query("mnest_audit"), {"at": moment, "limit": limit}), MNEST_EVENTS)
 
     def stats(self, at: Instant | None = None) -> MnestStats:
-        """How many records there are, in all and by state."""
+        """How many records there are, in all and by state.
+
+        Args:
+            at: As of when; None: as the store stands.
+
+        Returns:
+            Counts total_mnests, active, proto, decaying, superseded.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.stats()
+            MnestStats(total_mnests=1, active=1, proto=0, decaying=0, superseded=0)
+        """
         return count_states(self._records(at))
 
     def _act(

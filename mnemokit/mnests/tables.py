@@ -80,7 +80,7 @@ def number_edges(con: Connection, passings: pl.DataFrame) -> pl.Series:
 
 
 def pair_edges(con: Connection, edges: pl.DataFrame) -> pl.DataFrame:
-    """Every edge of the pairs that these edges belong to: ``fold_frames.EDGES``, ``KEYS`` and ts_acted."""
+    """Every edge of the pairs that these edges belong to: ``mnemokit.fold.frames.EDGES``, ``KEYS`` and ts_acted."""
     with lend(con, lent_edges=edges):
         return fetch(con, query("mnest_edges_of_pairs")).with_columns(pl.col("edge_no", "pair_no").cast(pl.Int32))
 
@@ -124,11 +124,6 @@ class Horizon:
 def horizon(con: Connection) -> Horizon:
     """How far the edges have lived by now."""
     return Horizon(*con.execute(query("mnest_horizon")).fetchall()[0])
-
-
-def newest_tick(con: Connection) -> datetime | None:
-    """The newest ager instant."""
-    return con.execute("SELECT max(ts_ager) FROM ager_runs").fetchall()[0][0]
 
 
 def facts_of(con: Connection, edges: pl.DataFrame, before: datetime | None = None) -> pl.DataFrame:

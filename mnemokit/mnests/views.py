@@ -87,16 +87,29 @@ class MnestViews:
         """The edges as a directed graph.
 
         Args:
-            at: As of when.
-            min_weight: The least weight (at that instant) of an edge.
+            at: As of when; None: as the store stands.
+            min_weight: The least weight (at that instant, 0 to 1) of an edge.
             collapse_versions: One node per executor; parallel edges become one, with their uses together and the
                 largest weight.
             states: Which records are edges.
-            kind: "rustworkx" (nodes carry (executor, version), edges a dict) or "networkx" (extra ``graph``).
+            kind: "rustworkx" or "networkx" (extra ``graph``).
+
+        Returns:
+            A directed multigraph. Its nodes are (executor, version), the version None where versions are collapsed or
+            the executor is only wished for. Its edges carry src_executor, src_version, dst_executor, dst_version,
+            state, weight (at that instant), uses, records (how many became this edge) and mnest_ids.
 
         Raises:
             InvalidInput: If a state or kind is unknown.
             MissingExtra: If networkx is asked for and not installed.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1.0", "buy", "1.0", at="2025-08-01T00:00:00Z")
+            ...     graph = mem.mnests.graph()
+            >>> graph.nodes(), graph.edges()[0]["weight"]
+            ([('buy', '1.0'), ('find', '1.0')], 0.3)
         """
         library = edge_graph.checked_kind(kind)
         edges = self._graph_edges(at, min_weight, collapse_versions, states)
@@ -109,7 +122,30 @@ class MnestViews:
         collapse_versions: bool = False,
         states: Sequence[str] = ("active",),
     ) -> pl.DataFrame:
-        """Strongly connected groups of executors: columns group, size, executor, version; the largest first."""
+        """Strongly connected groups: executors that all reach each other along the edges.
+
+        Args:
+            at: As of when; None: as the store stands.
+            min_weight: The least weight (at that instant, 0 to 1) of an edge.
+            collapse_versions: One node per executor; parallel edges become one, with their uses together and the
+                largest weight.
+            states: Which records are edges.
+
+        Returns:
+            Columns group (a number from 0), size, executor, version: one row per executor that has an edge, also if it
+            is alone in its group; the largest group first.
+
+        Raises:
+            InvalidInput: If a state is unknown.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for src, dst in (("find", "buy"), ("buy", "find"), ("buy", "pay")):
+            ...         _ = mem.mnests.record_passing(src, "1", dst, "1", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.strong_groups().rows()
+            [(0, 2, 'buy', '1'), (0, 2, 'find', '1'), (1, 1, 'pay', '1')]
+        """
         return edge_graph.strong_groups(self._graph_edges(at, min_weight, collapse_versions, states))
 
     def strengths(
@@ -121,8 +157,26 @@ class MnestViews:
     ) -> pl.DataFrame:
         """Edges, uses and summed weight out of and into each executor.
 
+        Args:
+            at: As of when; None: as the store stands.
+            min_weight: The least weight (at that instant, 0 to 1) of an edge.
+            collapse_versions: One node per executor; parallel edges become one, with their uses together and the
+                largest weight.
+            states: Which records are edges.
+
         Returns:
-            Columns executor, version, edges_out, uses_out, strength_out, edges_in, uses_in, strength_in.
+            Columns executor, version, edges_out, uses_out, strength_out, edges_in, uses_in, strength_in (a strength is
+            a sum of weights); by name and version.
+
+        Raises:
+            InvalidInput: If a state is unknown.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1", "buy", "1", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.strengths().select("executor", "strength_out", "strength_in").rows()
+            [('buy', 0.0, 0.3), ('find', 0.3, 0.0)]
         """
         return edge_graph.strengths(self._graph_edges(at, min_weight, collapse_versions, states))
 
@@ -130,12 +184,24 @@ class MnestViews:
         """How often one executor directly followed another, beside the edge's weight.
 
         Args:
-            at: As of when.
+            at: As of when; None: as the store stands.
             collapse_versions: Count names, whatever their versions; state and weights are the heaviest live edge's.
 
         Returns:
-            The key columns, n (every passing there ever was), sessions (logged sessions behind them), state, weight and
-            weight_at of the live record (null if there is none); most frequent first.
+            Columns src_executor, src_version, dst_executor, dst_version, n (every passing there ever was), sessions
+            (logged sessions behind them), state, weight and weight_at of the live record (null if there is none); most
+            frequent first. The versions are null where they are collapsed.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     for target in ("buy", "pay", "buy"):
+            ...         _ = mem.mnests.record_passing("find", "1", target, "1", at="2025-08-01T00:00:00Z")
+            ...     mem.mnests.directly_follows().select("src_executor", "dst_executor", "n", "state").rows()
+            [('find', 'buy', 2, 'active'), ('find', 'pay', 1, 'active')]
         """
         moment = None if at is None else as_utc(at)
         bound = {"after": None, "until": moment, "collapse": collapse_versions}
@@ -169,6 +235,9 @@ class MnestViews:
             weights and states before and after, passings and sessions behind each side (n_before, ...) and behind the
             change (n, sessions: those between the two instants, or of both stores); the largest change first.
 
+        Raises:
+            InvalidInput: If ``before`` or ``after`` is no instant, or has no time zone.
+
         Example:
             >>> import mnemokit as mk
             >>> with mk.open() as mem:
@@ -190,9 +259,24 @@ class MnestViews:
     def fades_at(self, at: Instant | None = None) -> pl.DataFrame:
         """When each live edge will end if nothing comes.
 
+        Args:
+            at: Forecast from the store as of then; None: as it stands.
+
         Returns:
-            The active and proto records with fades_at (when the weight meets its threshold), ends_at (the first nightly
-            ager that finds it below) and ends_as (decaying or purged); the soonest first, null if never.
+            The columns of ``mem.frame("mnests")`` for the active and proto records, with fades_at (UTC, when the weight
+            meets its threshold), ends_at (UTC, the first nightly ager that finds it below) and ends_as (decaying or
+            purged); the soonest first, both instants null if it never fades.
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     _ = mem.mnests.record_passing("find", "1", "buy", "1", at="2025-08-01T00:00:00Z")
+            ...     row = mem.mnests.fades_at().row(0, named=True)
+            >>> row["ends_at"].isoformat(), row["ends_as"]
+            ('2025-08-24T03:00:00+00:00', 'decaying')
         """
         return fades_at(self._records(at), self._store.edge_params)
 

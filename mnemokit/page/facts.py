@@ -85,6 +85,13 @@ JOIN known ON known.turn_id = passed.turn_id
 GROUP BY passed.mnest_id
 """
 
+_VERSION_SOURCES = """
+SELECT DISTINCT executor_version AS version, source
+FROM turns
+WHERE executor IS NOT NULL AND executor_version IS NOT NULL
+ORDER BY version, source
+"""
+
 _REJECTS = """
 SELECT source, reason, count(*) AS rejects
 FROM rejects
@@ -93,6 +100,7 @@ ORDER BY rejects DESC, source, reason
 LIMIT 20
 """
 
+_EDGE_ORDER = ("uses", "src_executor", "dst_executor", "src_version")
 MOST_CONFIGURATIONS = 20_000
 _RESULTS = frozenset({"reward", "termination_reason", "trial", "seed", "duration", "cost"})
 _MOST_VALUES = 8
@@ -109,6 +117,7 @@ class Facts:
     errors: pl.DataFrame
     requestors: pl.DataFrame
     rejects: pl.DataFrame
+    version_sources: pl.DataFrame
     ranked: pl.DataFrame
     mnests: pl.DataFrame
     ager_runs: pl.DataFrame
@@ -125,6 +134,7 @@ def read_facts(mem: Memory) -> Facts:
         errors=mem.sql(_ERRORS),
         requestors=mem.sql(_REQUESTORS),
         rejects=mem.sql(_REJECTS),
+        version_sources=mem.sql(_VERSION_SOURCES),
         ranked=mem.reasonlets.rank(),
         mnests=mem.frame("mnests"),
         ager_runs=mem.frame("ager_runs"),
@@ -133,11 +143,14 @@ def read_facts(mem: Memory) -> Facts:
 
 
 def strongest_edges(mem: Memory, mnests: pl.DataFrame, top: int) -> pl.DataFrame:
-    """The heaviest active edges, with the number of sessions that each rests on (null: no log tells it)."""
+    """The heaviest active edges, with the number of sessions that each rests on (null: no log tells it).
+
+    Weights that read the same to three decimals are the same; then those with more passings come first.
+    """
     heaviest = (
         mnests.filter(pl.col("state") == "active")
         .sort(
-            ["weight_at", "uses", "src_executor", "dst_executor", "src_version"],
+            [pl.col("weight_at").round(3), *(pl.col(name) for name in _EDGE_ORDER)],
             descending=[True, True, False, False, False],
         )
         .head(top)
@@ -149,7 +162,8 @@ def strongest_edges(mem: Memory, mnests: pl.DataFrame, top: int) -> pl.DataFrame
 def configurations(metas: pl.DataFrame) -> pl.DataFrame:
     """Settings that differ among the sessions of one version: a version is not one thing then.
 
-    What changes from step to step within a session is no setting, and is left out before.
+    What changes from step to step within a session is no setting, and is left out before. What is different in nearly
+    every session (over all versions fewer than two sessions a value) is the session's id, and no setting either.
 
     Args:
         metas: ``executor_version``, ``scope``, ``meta`` (a JSON object or null) and ``sessions``.
@@ -160,7 +174,7 @@ def configurations(metas: pl.DataFrame) -> pl.DataFrame:
 
     Example:
         >>> metas = pl.DataFrame({"executor_version": ["v", "v"], "scope": ["a", "b"], "sessions": [3, 1],
-        ...     "meta": ['{"git_commit": "1f", "reward": 1}', '{"git_commit": "2e", "reward": 0}']})
+        ...     "meta": ['{"git_commit": "1f", "reward": 1}', '{"git_commit": "2e", "reward": 0, "slug": "a-b"}']})
         >>> configurations(metas).rows()
         [('v', 'git_commit', '1f', 'a', 3), ('v', 'git_commit', '2e', 'b', 1)]
     """
@@ -171,8 +185,18 @@ def configurations(metas: pl.DataFrame) -> pl.DataFrame:
     ]
     told = pl.DataFrame(rows, schema=_TOLD, orient="row")
     values = told.group_by("executor_version", "setting").agg(pl.col("value").n_unique().alias("values"))
+    ids = (
+        told.group_by("setting")
+        .agg(pl.col("value").n_unique().alias("values"), pl.col("sessions").sum())
+        # Two values in three sessions are too little to call them ids.
+        .filter(
+            (pl.col("sessions") < 2 * pl.col("values"))
+            & ((pl.col("values") > 2) | (pl.col("values") == pl.col("sessions")))
+        )
+    )
     return (
-        told.join(
+        told.join(ids, on="setting", how="anti")
+        .join(
             values.filter(pl.col("values").is_between(2, _MOST_VALUES)),
             on=["executor_version", "setting"],
             nulls_equal=True,

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from mnemokit import charts
+from mnemokit.charts.grid import not_shown
 from mnemokit.charts.parts import short, with_interval
 from mnemokit.page.facts import Facts, strongest_edges
 from mnemokit.page.figures import Figures
 from mnemokit.page.html import EMPTY, Markup, joined, numbers, table, tag
+from mnemokit.turns.passings import UNVERSIONED
 
 if TYPE_CHECKING:
     from mnemokit.memory import Memory
@@ -149,8 +151,27 @@ def _outcomes(facts: Facts, figures: Figures) -> Markup:
         )
     silent, failed = (int(known[name].sum()) for name in ("failed_without_error", "failed_with_calls"))
     if failed:
-        body += tag("p", f"{silent:,} of the {failed:,} sessions that made calls and failed had no failed call.")
+        body += tag("p", _silent(silent, failed, int((known["n"] - known["s"]).sum())))
     return body
+
+
+def _silent(silent: int, failed: int, all_failed: int) -> str:
+    """How many of the failed sessions that made calls had no failed call, in words.
+
+    Example:
+        >>> _silent(0, 40, 40)
+        'All 40 failed sessions had at least one failed call.'
+        >>> _silent(12, 40, 50)
+        '12 of the 40 failed sessions that made calls had no failed call.'
+    """
+    which = "" if failed == all_failed else " that made calls"
+    if failed == 1:
+        return f"The one failed session{which} had {'no' if silent else 'at least one'} failed call."
+    if silent == 0:
+        return f"All {failed:,} failed sessions{which} had at least one failed call."
+    if silent == failed:
+        return f"None of the {failed:,} failed sessions{which} had a failed call."
+    return f"{silent:,} of the {failed:,} failed sessions{which} had no failed call."
 
 
 def _by_scope(known: pl.DataFrame) -> Markup:
@@ -220,29 +241,35 @@ def _procedures(facts: Facts, figures: Figures) -> Markup:
 
 def _edges(mem: Memory, facts: Facts, figures: Figures) -> Markup:
     active = facts.mnests.filter(pl.col("state") == "active")
+    faded = _faded(facts.mnests)
     if active.is_empty():
-        return EMPTY
+        return tag("p", faded) if faded else EMPTY
     body = tag(
         "p",
         "An edge grows with every passing (the output of one executor, then a call of the next) and fades with time. "
         "It is telemetry: it proves nothing by itself, and a session that is stuck strengthens an edge as well as one "
         "that works. Compare passings with sessions.",
     )
-    body += figures.add(charts.edge_weights(active))
+    body += figures.add(charts.edge_weights(facts.mnests))
     src, dst = (
         pl.col(end).map_elements(_short_version, return_dtype=pl.String) for end in ("src_version", "dst_version")
     )
     heaviest = strongest_edges(mem, facts.mnests, TOP).with_columns(
-        pl.col("ts_used").dt.strftime("%Y-%m-%d %H:%M").alias("last_used"),
+        # The instant of a passing without a time tells the order only.
+        pl.when(~pl.col("untimed").fill_null(value=False))
+        .then(pl.col("ts_used").dt.strftime("%Y-%m-%d %H:%M"))
+        .alias("last_used"),
         pl.when(pl.col("src_version") == pl.col("dst_version"))
         .then(src)
         .otherwise(pl.format("{} → {}", src, dst))
         .alias("version"),
     )
+    if faded:
+        body += tag("p", faded)
     body += table(
         heaviest,
-        f"The {min(TOP, active.height):,} heaviest of {active.height:,} active edges; at the same weight, those with "
-        "more passings. Times are UTC.",
+        f"The {min(TOP, active.height):,} heaviest of {active.height:,} active edges; at the same weight (to three "
+        "decimals), those with more passings. Times are UTC.",
         {
             "src_executor": "from",
             "dst_executor": "to",
@@ -253,13 +280,13 @@ def _edges(mem: Memory, facts: Facts, figures: Figures) -> Markup:
             "last_used": "last passing",
         },
     )
-    versions = _two_versions(active)
+    versions = _two_versions(active, facts.version_sources)
     if versions:
         first, second = versions
         body += figures.add(
             charts.edge_diff(
-                active.filter(pl.col("src_version") == first),
-                active.filter(pl.col("src_version") == second),
+                facts.mnests.filter(pl.col("src_version") == first),
+                facts.mnests.filter(pl.col("src_version") == second),
                 names=(_short_version(first), _short_version(second)),
                 min_uses=5,
             )
@@ -271,16 +298,34 @@ def _short_version(version: str) -> str:
     return short(version, 24)
 
 
-def _two_versions(active: pl.DataFrame) -> Sequence[str]:
-    """The two busiest versions of sending executors, the earlier one first; none, if they carry less than half."""
+def _faded(mnests: pl.DataFrame) -> str:
+    """Which edges are not active, and how to see them; empty, if all are."""
+    others = not_shown(mnests, ["active"])
+    return f"{others.removesuffix(' too.')} in charts.edge_weights." if others else ""
+
+
+def _two_versions(active: pl.DataFrame, version_sources: pl.DataFrame) -> Sequence[str]:
+    """The two busiest versions of the busiest source, the earlier one first; none, if they carry less than half of it.
+
+    Only versions that one source alone has: a difference between sources would else look like one of versions. Edges
+    that no log tells of count as one source. What has no version is no version to compare.
+    """
+    alone = version_sources.group_by("version").agg(pl.col("source").first(), pl.len().alias("sources"))
     used = (
-        active.group_by("src_version")
+        active.filter(pl.col("src_version") != UNVERSIONED)
+        .group_by("src_version")
         .agg(pl.col("uses").sum(), pl.col("ts_first").min())
+        .join(alone, left_on="src_version", right_on="version", how="left")
+        .filter(pl.col("sources").fill_null(1) == 1)
         .sort(["uses", "src_version"], descending=[True, False])
+        .with_columns(pl.col("uses").sum().over("source").alias("of_source"))
     )
-    if used.height < 2 or int(used.head(2)["uses"].sum()) < 0.5 * int(used["uses"].sum()):
-        return ()
-    return used.head(2).sort("ts_first", "src_version")["src_version"].to_list()
+    busiest = used.group_by("source", maintain_order=True).head(2)
+    pairs = busiest.filter(pl.len().over("source") == 2).with_columns(pair=pl.col("uses").sum().over("source"))
+    best = pairs.filter(pl.col("pair") >= 0.5 * pl.col("of_source")).sort(
+        ["pair", "source", "ts_first", "src_version"], descending=[True, False, False, False]
+    )
+    return best.head(2)["src_version"].to_list()
 
 
 def _failures(facts: Facts, figures: Figures) -> Markup:

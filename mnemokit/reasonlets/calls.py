@@ -71,7 +71,7 @@ def capture(con: Connection, given: Capture, keyed_hash: KeyedHash) -> Receipt:
 
     Raises:
         NotFound: If the parent or the recall is not of the scope.
-        Forgotten: If the scope or the subject was erased later than the capture's instant.
+        Forgotten: If the scope or the subject was erased at the capture's instant or later.
         Conflict: If the key belongs to another call.
     """
     known = known_result(con, given.key_hash, "capture")
@@ -111,7 +111,7 @@ def record_run(con: Connection, given: Run, keyed_hash: KeyedHash) -> str:
 
     Raises:
         NotFound: If the reasonlet is unknown, or the recall is not of its scope.
-        Forgotten: If the subject was erased later than the run's instant.
+        Forgotten: If the subject was erased at the run's instant or later.
         Conflict: If the key belongs to another call.
     """
     known = known_result(con, given.key_hash, "record_run")
@@ -136,7 +136,7 @@ def give_feedback(con: Connection, given: Feedback, keyed_hash: KeyedHash) -> st
 
     Raises:
         NotFound: If the run is unknown.
-        Forgotten: If the subject was erased later than the verdict's instant.
+        Forgotten: If the subject was erased at the verdict's instant or later.
         Conflict: If the key belongs to another call.
     """
     known = known_result(con, given.key_hash, "feedback")

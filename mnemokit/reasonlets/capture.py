@@ -14,8 +14,9 @@ import polars as pl
 
 from mnemokit.errors import Conflict, InvalidInput, NotFound
 from mnemokit.frames import FLAG, INSTANT, INT, TEXT
+from mnemokit.given_frames import as_polars
 from mnemokit.reasonlets import graph, run_counts
-from mnemokit.reasonlets.columns import checked_frame, out_of_years, why_unfit
+from mnemokit.reasonlets.columns import out_of_years, why_unfit
 from mnemokit.reasonlets.keys import KeyedHash, checked_provenance, missing_recall
 from mnemokit.reasonlets.lineage import Claim, Lineages, NewestOfQuestion, Place, Settled, settle_all
 from mnemokit.reasonlets.question_index import add_questions
@@ -117,7 +118,7 @@ def batch_from_frame(given: object, now: datetime, keyed_hash: KeyedHash) -> pl.
     Raises:
         InvalidInput: If it is no frame, or has a column or a value that cannot be kept.
     """
-    batch = checked_frame(given, "captures", "nothing was written")
+    batch = as_polars(given, "captures", "nothing was written")
     unknown = [name for name in batch.columns if name not in _GIVEN]
     if unknown:
         raise InvalidInput(

@@ -1,28 +1,10 @@
-"""Frames that a caller or a file gives: are they frames, and are their columns of the type they are read as."""
+"""Columns that a caller or a file gives: are they of the type they are read as."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from mnemokit.errors import InvalidInput
 from mnemokit.frames import FLAG, FLOAT, INT, TEXT
-
-
-def checked_frame(value: object, name: str, untouched: str) -> pl.DataFrame:
-    """The value, if it is a frame with its rows in it.
-
-    Args:
-        value: What was given.
-        name: What to call it, for the error.
-        untouched: What was left as it is, for the error.
-
-    Raises:
-        InvalidInput: If it is not.
-    """
-    if isinstance(value, pl.DataFrame):
-        return value
-    hint = "collect it first" if isinstance(value, pl.LazyFrame) else "make one with pl.DataFrame"
-    raise InvalidInput(f"{name} must be a Polars DataFrame, not {type(value).__name__}; {untouched}; {hint}")
 
 
 def why_unfit(dtype: pl.DataType, wanted: pl.DataType) -> str | None:

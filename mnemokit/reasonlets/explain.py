@@ -95,8 +95,9 @@ def _sentence(numbers: dict[str, object], parent: dict[str, object] | None, para
         runs += f" ({unknown} of unknown outcome left out)"
     return (
         f"Version {numbers['version']} of {numbers['question']!r} ranks by a rate of {numbers['rate']:.4f} "
-        f"(95 in 100 of its belief between {numbers['rate_low']:.4f} and {numbers['rate_high']:.4f}): {runs}, drawn "
-        f"towards a prior of {numbers['prior']:.4f} that weighs as much as {params.k:g} runs; "
+        f"({100 * params.interval:g} in 100 of its belief between {numbers['rate_low']:.4f} and "
+        f"{numbers['rate_high']:.4f}): {runs}, drawn towards a prior of {numbers['prior']:.4f} that weighs as much as "
+        f"{params.k:g} runs; "
         f"{_origin(numbers, parent)}."
     )
 

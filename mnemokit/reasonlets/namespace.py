@@ -37,6 +37,10 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
         Returns:
             Counts of what went; all 0, and nothing written, if there was nothing.
 
+        Raises:
+            InvalidInput: If scope is no text or empty, or ``at`` has no time zone.
+            ReadOnly: If the memory was opened for reading only.
+
         Example:
             >>> import mnemokit as mk
             >>> with mk.open() as mem:
@@ -61,6 +65,19 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
 
         Returns:
             Counts of what went; all 0, and nothing written, if there was nothing.
+
+        Raises:
+            InvalidInput: If subject is no text or empty, or ``at`` has no time zone.
+            ReadOnly: If the memory was opened for reading only.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     made = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, subject="anna")
+            ...     _ = mem.reasonlets.record_run(made.reasonlet_id, "success", subject="ben")
+            ...     receipt = mem.reasonlets.erase_subject("anna")
+            >>> receipt.reasonlets, receipt.runs
+            (1, 2)
         """
         name, moment = checked_text(subject, "subject"), at_or_now(at)
         return self._store.write(lambda con: erasure.erase_subject(con, name, moment, self._store.keyed_hash))
@@ -114,6 +131,15 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
                 cannot be written.
             NotFound: If the reasonlet is unknown, or there is no such folder.
             Conflict: If there is a file already.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder, mk.open() as mem:
+            ...     _ = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     receipt = mem.reasonlets.export_to(f"{folder}/s.jsonl", scope="s")
+            >>> receipt.reasonlets, receipt.runs
+            (1, 1)
         """
         if (scope is None) == (reasonlet_id is None):
             raise InvalidInput("give either scope= or reasonlet_id= to export; nothing was written")
@@ -141,6 +167,15 @@ class Reasonlets(ReasonletWrites, ReasonletReads):
                 the one its hash was taken of; the line (of Parquet: the row) and the column are named.
             InvalidInput: If a value cannot be kept, or a record names another that is neither in the file nor here.
             Conflict: If a record or a label is here already and differs.
+
+        Example:
+            >>> import tempfile
+            >>> import mnemokit as mk
+            >>> with tempfile.TemporaryDirectory() as folder, mk.open() as here, mk.open() as there:
+            ...     _ = here.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     _ = here.reasonlets.export_to(f"{folder}/s.jsonl", scope="s")
+            ...     there.reasonlets.import_from(f"{folder}/s.jsonl").reasonlets, there.frame("runs").height
+            (1, 1)
         """
         records = read_exchange(Path(path))
         keyed_hash = self._store.keyed_hash

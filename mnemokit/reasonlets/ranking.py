@@ -23,8 +23,9 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput
 from mnemokit.frames import FLOAT, INSTANT, INT, TEXT, conform
+from mnemokit.given_frames import as_polars
 from mnemokit.instants import Instant, as_utc
-from mnemokit.reasonlets.columns import checked_frame, why_unfit
+from mnemokit.reasonlets.columns import why_unfit
 from mnemokit.reasonlets.keys import checked_number, checked_words
 from mnemokit.records import OUTCOMES, ParentRate, RankParams
 from mnemokit.store import Connection, fetch, lend, query
@@ -53,16 +54,19 @@ RANK_SCHEMA: dict[str, pl.DataType] = {
 }
 
 
+_DEFAULT = RankParams()
+
+
 def rank(
     reasonlets: pl.DataFrame,
     runs: pl.DataFrame,
     feedback: pl.DataFrame | None = None,
     at: Instant | None = None,
-    k: float = 2.0,
-    parent_rate: ParentRate = "smoothed",
+    k: float = _DEFAULT.k,
+    parent_rate: ParentRate = _DEFAULT.parent_rate,
     scope: str | None = None,
     *,
-    interval: float = 0.95,
+    interval: float = _DEFAULT.interval,
 ) -> pl.DataFrame:
     """Rank reasonlets that are given as frames; the same rule, and the same SQL, as in a store.
 
@@ -223,7 +227,7 @@ def _numbered(
     parents = numbers.rename({"reasonlet_id": "parent_id", "no": "parent_no"})
     identified = set[str]() if feedback is None else {"run_id"}
     made = _complete(
-        _judged(checked_frame(runs, "runs", _UNTOUCHED), feedback, at),
+        _judged(as_polars(runs, "runs", _UNTOUCHED), feedback, at),
         "runs",
         _RUNS,
         {"reasonlet_id", "outcome", *identified, *dated},
@@ -240,7 +244,7 @@ def _numbered(
 
 def _complete(given: object, name: str, columns: dict[str, pl.DataType], needed: set[str]) -> pl.DataFrame:
     """The frame's columns that the rule reads, neutral where they are missing, and ``seq``, the order of the rows."""
-    frame = checked_frame(given, name, _UNTOUCHED)
+    frame = as_polars(given, name, _UNTOUCHED)
     missing = [column for column in columns if column in needed and column not in frame.columns]
     if missing:
         raise InvalidInput(

@@ -116,6 +116,10 @@ class ReasonletReads:
         Returns:
             One row per reasonlet; the columns of ``mk.rank``.
 
+        Raises:
+            InvalidInput: If k is no finite number above 0, parent_rate is unknown, scope is no text, or ``at`` has no
+                time zone.
+
         Example:
             >>> import mnemokit as mk
             >>> with mk.open() as mem:
@@ -200,8 +204,22 @@ class ReasonletReads:
     def get(self, reasonlet_id: str) -> Reasonlet:
         """One reasonlet.
 
+        Args:
+            reasonlet_id: Its id, as a receipt or a frame gives it.
+
+        Returns:
+            The reasonlet, with its graph as a mapping of nodes, edges and properties.
+
         Raises:
             NotFound: If it is unknown.
+            InvalidInput: If the id is no text.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     made = mem.reasonlets.capture("shop", "refund an order", {"nodes": [{"id": "a"}]})
+            ...     mem.reasonlets.get(made.reasonlet_id).graph
+            {'edges': [], 'nodes': [{'id': 'a'}], 'properties': {}}
         """
         name = checked_id(reasonlet_id, "reasonlet_id")
         with self._store.read() as con:
@@ -219,14 +237,26 @@ class ReasonletReads:
             other_id: The graph before; None: the parent, or the empty graph for a root.
 
         Returns:
-            The rows of ``graph.diff``: part, change, key, before, after, property.
+            One row per difference, the columns of ``graph.diff``: part, change (added, removed, changed), key, before,
+            after (canonical JSON), property.
 
         Raises:
             NotFound: If one of them is unknown.
+            InvalidInput: If an id is no text.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     old = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}).reasonlet_id
+            ...     new = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}, {"id": "b"}]}, parent_id=old)
+            ...     mem.reasonlets.diff(new.reasonlet_id).select("part", "change", "key").rows()
+            [('node', 'added', 'b')]
         """
-        after = self.get(reasonlet_id)
-        before_id = after.parent_id if other_id is None else checked_id(other_id, "other_id")
-        return graphs.diff({} if before_id is None else self.get(before_id).graph, after.graph)
+        with self._store.read():  # both as of one moment
+            after = self.get(reasonlet_id)
+            before_id = after.parent_id if other_id is None else checked_id(other_id, "other_id")
+            before = {} if before_id is None else self.get(before_id).graph
+        return graphs.diff(before, after.graph)
 
     def lineage(self, reasonlet_id: str, at: Instant | None = None) -> pl.DataFrame:
         """The whole lineage that a reasonlet belongs to.
@@ -244,6 +274,15 @@ class ReasonletReads:
 
         Raises:
             NotFound: If the reasonlet is unknown.
+            InvalidInput: If the id is no text, or ``at`` has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     old = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}).reasonlet_id
+            ...     _ = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "b"}]}, parent_id=old)
+            ...     mem.reasonlets.lineage(old).select("version", "depth", "descendants").rows()
+            [('1.0', 0, 1), ('1.1', 1, 0)]
         """
         moment, name = None if at is None else as_utc(at), checked_id(reasonlet_id, "reasonlet_id")
         with self._store.read() as con:
@@ -258,8 +297,23 @@ class ReasonletReads:
     def forest(self, at: Instant | None = None) -> pl.DataFrame:
         """Where every reasonlet stands: its root and its depth.
 
+        Args:
+            at: As of this instant; None: as the store stands.
+
         Returns:
-            One row per reasonlet: ``reasonlet_id, parent_id, root_id, version, depth, scope, ts_captured``.
+            One row per reasonlet: ``reasonlet_id, parent_id, root_id, version, depth`` (steps below the root), ``scope,
+            ts_captured`` (UTC).
+
+        Raises:
+            InvalidInput: If ``at`` is no instant, or has no time zone.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     old = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}).reasonlet_id
+            ...     _ = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "b"}]}, parent_id=old)
+            ...     sorted(mem.reasonlets.forest().select("version", "depth", "scope").rows())
+            [('1.0', 0, 's'), ('1.1', 1, 's')]
         """
         with self._store.read() as con:
             moment = None if at is None else as_utc(at)
@@ -274,14 +328,23 @@ class ReasonletReads:
     ) -> Explanation:
         """Why a reasonlet ranks where it does.
 
+        Args:
+            reasonlet_id: The reasonlet.
+            at: As of this instant; None: as the store stands.
+            k: Strength of the prior, in runs; None: the store's (2).
+            parent_rate: ``"smoothed"`` or ``"raw"``; None: the store's (smoothed).
+
         Returns:
-            The sentence, the numbers, the parent's numbers, and what each run did to the rate.
+            The sentence, the numbers, the parent's numbers, and what each run did to the rate (frame ``runs``: run_id,
+            ts_run, outcome, verdict, counted, n, s, rate, change).
 
         Raises:
             NotFound: If it is unknown, or was captured later than ``at``.
+            InvalidInput: If k is no finite number above 0, parent_rate is unknown, or ``at`` has no time zone.
 
         Example:
             >>> import mnemokit as mk
+            >>> import polars as pl
             >>> with mk.open() as mem:
             ...     made = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
             ...     why = mem.reasonlets.explain(made.reasonlet_id)

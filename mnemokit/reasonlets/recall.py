@@ -144,8 +144,9 @@ _BEST_SCHEMA = {
 }
 """The columns of sql/recall_best.sql, in its order."""
 RATED_FIRST = 640
-"""So many of the most similar ones are rated first (more where more than ten are to be shown)."""
+"""So many of the most similar ones are rated first: 64 for each row to be shown, in steps of ten rows."""
 _ALL = 2**62
+"""More rows than there can be."""
 _AS_IT_STANDS = ("recall_records",)
 _AS_OF = ("recall_gate", "rank_counted", "rank_records")
 
@@ -170,7 +171,7 @@ def _rated_as_it_stands(con: Connection, asked: Asked, similarity: str, values: 
     rated, these are the best of all. Where it has not, that score is reached in any case, and is the gate for rating
     all that pass it.
     """
-    parts, closest = (similarity, *_AS_IT_STANDS), RATED_FIRST * max(1, asked.limit // 10)
+    parts, closest = (similarity, *_AS_IT_STANDS), min(_ALL, RATED_FIRST * max(1, asked.limit // 10))
     found = _rated(con, asked, parts, asked.min_similarity, {**values, "closest": closest})
     if found.is_empty():
         return found
@@ -186,5 +187,5 @@ def _rated(
 ) -> pl.DataFrame:
     """What sql/recall_best.sql finds, with the named parts of a WITH before it."""
     sql = "WITH " + " ".join(query(part) for part in (*parts, "rank_rates", "recall_best"))
-    named = {"weight": asked.params.weight, "min_similarity": gate, "most": asked.limit, **values}
+    named = {"weight": asked.params.weight, "min_similarity": gate, "most": min(asked.limit, _ALL), **values}
     return pl.DataFrame(con.execute(sql, named).fetchall(), schema=_BEST_SCHEMA, orient="row")

@@ -59,7 +59,7 @@ class ReasonletWrites:
         Raises:
             InvalidInput: If a value cannot be kept; see ``graph.canonical``.
             NotFound: If the parent or the recall is not of this scope.
-            Forgotten: If scope or subject were erased later than ``at``.
+            Forgotten: If scope or subject were erased at ``at`` or later.
             Conflict: If the key was used for another call.
 
         Example:
@@ -144,8 +144,18 @@ class ReasonletWrites:
             The run's id.
 
         Raises:
+            InvalidInput: If a value cannot be kept: no such outcome, an empty text, what JSON cannot carry.
             NotFound: If the reasonlet is unknown, or the recall is not of its scope.
-            Forgotten: If scope or subject were erased later than ``at``.
+            Forgotten: If scope or subject were erased at ``at`` or later.
+            Conflict: If the key was used for another call.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     made = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     _ = mem.reasonlets.record_run(made.reasonlet_id, "failure", at="2025-08-01T00:00:00Z")
+            ...     mem.reasonlets.rank().select("n", "s", "rate").row(0)
+            (2, 1, 0.5)
         """
         given = calls.Run(
             reasonlet_id=checked_id(reasonlet_id, "reasonlet_id"),
@@ -181,8 +191,18 @@ class ReasonletWrites:
             The feedback's id.
 
         Raises:
+            InvalidInput: If a value cannot be kept: no such outcome, an empty subject, an instant without a time zone.
             NotFound: If the run is unknown.
-            Forgotten: If the subject was erased later than ``at``.
+            Forgotten: If the subject was erased at ``at`` or later.
+            Conflict: If the key was used for another call.
+
+        Example:
+            >>> import mnemokit as mk
+            >>> with mk.open() as mem:
+            ...     made = mem.reasonlets.capture("s", "q", {"nodes": [{"id": "a"}]}, outcome="success")
+            ...     _ = mem.reasonlets.feedback(made.run_id, "failure", note="the wrong order")
+            ...     mem.frame("runs").select("outcome", "verdict").rows()
+            [('success', 'failure')]
         """
         given = calls.Feedback(
             run_id=checked_id(run_id, "run_id"),

@@ -63,12 +63,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """What one chunk did to the store."""
+    """What one chunk did to the store; rejects are counted by reason."""
 
     turns: int
     passings: int
     duplicates: int
-    rejects: int
+    rejects: dict[str, int]
     ticks: int
 
 
@@ -125,7 +125,7 @@ def commit(
         turns=fresh.height,
         passings=passings.height,
         duplicates=chunk.repeats + kept.height - fresh.height,
-        rejects=rejects.height,
+        rejects=dict(rejects.group_by("reason").len().iter_rows()),
         ticks=len(ticks),
     )
 

@@ -7,6 +7,8 @@ import polars as pl
 from mnemokit.store import Connection, Store, fetch
 
 _NAMES = {"subject": pl.col("user_id"), "scope": pl.coalesce("scope", "source")}
+FORGOTTEN = "forgotten"
+"""The reason of a reject that an erasure refuses."""
 _STONES = "SELECT name_hash, realm, ts_forgotten FROM tombstones WHERE realm IN ('subject', 'scope')"
 
 
@@ -42,10 +44,10 @@ def without_forgotten(
         name: pl.when(erased).then(None).otherwise(pl.col(name)) for name in ("file", "place", "excerpt", "user_id")
     }
     told = rejects.with_columns(
-        reason=pl.when(erased).then(pl.lit("forgotten")).otherwise(pl.col("reason")),
+        reason=pl.when(erased).then(pl.lit(FORGOTTEN)).otherwise(pl.col("reason")),
         **{name: value.alias(name) for name, value in wordless.items()},
     )
-    gone = marked.filter("forgotten").select("source", reason=pl.lit("forgotten"))
+    gone = marked.filter("forgotten").select("source", reason=pl.lit(FORGOTTEN))
     return kept, pl.concat([told, gone], how="diagonal")
 
 

@@ -10,14 +10,18 @@ in the order of time, because a session may be spread over chunks.
 from __future__ import annotations
 
 import time
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import cast
 
 import polars as pl
 
 from mnemokit.errors import CorruptLog, InvalidInput, MnemokitError, NotFound, ReadOnly
+from mnemokit.given_frames import Frame, as_polars, is_frame
 from mnemokit.instants import present
 from mnemokit.progress import Progress
 from mnemokit.records import ReplayReport
@@ -25,6 +29,7 @@ from mnemokit.replay import captures as replay_captures
 from mnemokit.replay.ahead import one_ahead
 from mnemokit.replay.chunk import Chunk, ChunkResult, commit
 from mnemokit.replay.expected import records_expected
+from mnemokit.replay.forgotten import FORGOTTEN
 from mnemokit.replay.parents import PARENTS, ParentPolicy
 from mnemokit.replay.policies import READER, Policies
 from mnemokit.replay.removal import remove_source
@@ -33,8 +38,9 @@ from mnemokit.store import Connection, Store, query, take_numbers
 from mnemokit.turns.derive import CAPTURES, PASSINGS, CapturesPolicy, PassingsPolicy, needs_values
 from mnemokit.turns.frame import MAX_NAME_CHARS, zone_of
 from mnemokit.turns.protocol import TurnBatch
+from mnemokit.turns.readers import reader_named
 from mnemokit.turns.readers.canonical import NAME as CANONICAL
-from mnemokit.turns.reading import PathLike, frame_batches, read_batches
+from mnemokit.turns.reading import PathLike, RejectedRecords, commonest, frame_batches, read_batches
 
 AGERS = ("daily", None)
 
@@ -74,11 +80,12 @@ class ReplayOptions:
                 raise InvalidInput(f"{what}={policy!r} is no policy; use one of {', '.join(known)}; nothing was read")
 
 
-def replay(store: Store, turns: PathLike | list[PathLike] | pl.DataFrame, options: ReplayOptions) -> ReplayReport:
+def replay(store: Store, given: PathLike | list[PathLike] | Frame, options: ReplayOptions) -> ReplayReport:
     """Turn logged turns into memory; see ``Memory.replay``."""
     if store.read_only:
         raise ReadOnly(f"{store.name} was opened with read_only=True; nothing was replayed")
     started = time.perf_counter()
+    turns = as_polars(given, "turns") if is_frame(given) else cast("PathLike | list[PathLike]", given)
     with Progress(options.progress) as progress:
         progress.begin("records", records_expected(turns) if progress.shown else None)
         run = _Run(store, options, progress)
@@ -88,7 +95,16 @@ def replay(store: Store, turns: PathLike | list[PathLike] | pl.DataFrame, option
                 store.write(lambda con: run.all_at_once(con, _batches(turns, options)))
         else:
             run.in_chunks(_batches(turns, options))
-    return run.counts.report(seconds=time.perf_counter() - started, dry_run=options.dry_run)
+    report = run.counts.report(seconds=time.perf_counter() - started, dry_run=options.dry_run)
+    # What an erasure refuses was meant to be refused.
+    if report.reject_reasons.keys() - {FORGOTTEN} and not report.turns + report.duplicates:
+        warnings.warn(
+            f"not one of {report.rejects} records could be used ({commonest(report.reject_reasons)}); "
+            "mem.frame('rejects') has them with their reasons",
+            RejectedRecords,
+            stacklevel=3,
+        )
+    return report
 
 
 def remove(store: Store, source: str) -> ReplayReport:
@@ -118,10 +134,10 @@ class _Counts:
     passings: int = 0
     captures: int = 0
     duplicates: int = 0
-    rejects: int = 0
     ignored: int = 0
     ticks: int = 0
     sessions: int = 0
+    rejects: Counter[str] = field(default_factory=Counter[str])
     sources: set[str] = field(default_factory=set[str])
     why: set[str] = field(default_factory=set[str])
     kinds: dict[str, int] = field(default_factory=dict[str, int])
@@ -132,7 +148,8 @@ class _Counts:
             passings=self.passings,
             captures=self.captures,
             duplicates=self.duplicates,
-            rejects=self.rejects,
+            rejects=self.rejects.total(),
+            reject_reasons=dict(self.rejects.most_common()),
             ignored=self.ignored,
             seconds=seconds,
             sessions=self.sessions,
@@ -252,7 +269,7 @@ class _Run:
         counts.turns += result.turns
         counts.passings += result.passings
         counts.duplicates += result.duplicates
-        counts.rejects += result.rejects
+        counts.rejects.update(result.rejects)
         counts.ignored += chunk.ignored
         counts.ticks += result.ticks
         counts.sources.update(chunk.sources)
@@ -301,6 +318,8 @@ def _with_sources(con: Connection, call: _Call, sources: list[str], ager: str | 
 def _batches(turns: PathLike | list[PathLike] | pl.DataFrame, options: ReplayOptions) -> Iterator[TurnBatch]:
     # The label is put on later (see _named): a row of turns goes by the policies of the source that it brings.
     if isinstance(turns, pl.DataFrame):
+        if options.source != "auto":
+            reader_named(options.source)  # a frame needs none, and a name that is none is a mistake all the same
         return frame_batches(turns, tz=options.tz, batch_rows=options.chunk_rows)
     return read_batches(turns, options.source, tz=options.tz, include_values=needs_values(options.passings))
 

@@ -84,6 +84,14 @@ def replay(
         Conflict: If ``out`` holds a replay already.
         MissingExtra: If the executors' Python lacks mnemokit.
         MnemokitError: If the Spark job fails.
+
+    Example (it needs Java)::
+
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.builder.getOrCreate()
+        report = mk.spark.replay(spark, "logs/*.parquet", "edges")
+        edges = pl.read_parquet("edges/mnests/*.parquet")
     """
     if ager not in _AGERS:
         raise InvalidInput(f"ager={ager!r} is unknown; use 'daily' or None; nothing was read")

@@ -2,5 +2,5 @@
 SELECT *
 FROM mnest_events
 WHERE $at IS NULL OR ts <= $at
-ORDER BY ts DESC, seq DESC, kind
+ORDER BY ts DESC, seq DESC, kind = 'merge' DESC, kind
 LIMIT $limit

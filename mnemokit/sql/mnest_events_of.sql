@@ -14,4 +14,4 @@ SELECT *
 FROM mnest_events
 SEMI JOIN lives USING (mnest_id)
 WHERE $at IS NULL OR ts <= $at
-ORDER BY ts, seq, kind DESC
+ORDER BY ts, seq, kind = 'merge', kind DESC

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import polars as pl
 
 from mnemokit.errors import InvalidInput
+from mnemokit.given_frames import Frame, as_polars
 from mnemokit.turns import captures, passings
 from mnemokit.turns.captures import CAPTURES_SCHEMA
 from mnemokit.turns.frame import TURNS_SCHEMA, check_turns
@@ -49,7 +50,7 @@ CAPTURES: dict[str, CapturesPolicy] = {
 }
 
 
-def derive_passings(turns: pl.DataFrame, policy: str | PassingsPolicy = "grouped") -> pl.DataFrame:
+def derive_passings(turns: Frame, policy: str | PassingsPolicy = "grouped") -> pl.DataFrame:
     """Who handed work to whom.
 
     Args:
@@ -73,10 +74,10 @@ def derive_passings(turns: pl.DataFrame, policy: str | PassingsPolicy = "grouped
 
 
 def derive_captures(
-    turns: pl.DataFrame,
+    turns: Frame,
     policy: str | CapturesPolicy = "session",
     *,
-    passings: str | PassingsPolicy | pl.DataFrame = "grouped",
+    passings: str | PassingsPolicy | Frame = "grouped",
 ) -> pl.DataFrame:
     """What was done as one procedure.
 
@@ -99,7 +100,11 @@ def derive_captures(
     """
     chosen = _named(CAPTURES, policy, "captures")
     ready = _canonical(turns)
-    between = passings if isinstance(passings, pl.DataFrame) else derive_passings(ready, passings)
+    named = isinstance(passings, str) or callable(passings)
+    if named:
+        between = derive_passings(ready, cast("str | PassingsPolicy", passings))
+    else:
+        between = as_polars(passings, "passings")
     return _checked(chosen(ready, between), CAPTURES_SCHEMA, policy)
 
 
@@ -136,7 +141,8 @@ def _named(policies: dict[str, Policy], policy: str | Policy, what: str) -> Poli
     return policies[policy]
 
 
-def _canonical(turns: pl.DataFrame) -> pl.DataFrame:
+def _canonical(given: Frame) -> pl.DataFrame:
+    turns = as_polars(given, "turns")
     ready = all(turns.schema.get(name) == dtype for name, dtype in TURNS_SCHEMA.items())
     return turns if ready else check_turns(turns)
 

@@ -175,7 +175,7 @@ def instant(value: object, what: str, zone: tzinfo | None) -> datetime | None:
         moment = datetime.fromisoformat(found.removesuffix(" UTC"))
         if moment.tzinfo is None:
             if zone is None:
-                raise BadRecord(f"{what} has no time zone")
+                raise BadRecord(f"{what} has no time zone (give tz=)")
             moment = moment.replace(tzinfo=zone)
         moment = moment.astimezone(UTC)
     except (ValueError, OverflowError):

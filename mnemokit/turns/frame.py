@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
+from difflib import get_close_matches
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from mnemokit.errors import InvalidInput
+from mnemokit.given_frames import Frame, as_polars
 from mnemokit.instants import EPOCH
 from mnemokit.records import OUTCOMES
 from mnemokit.turns.redaction import shape_of
@@ -70,7 +73,7 @@ OUTSIDE_YEARS = f"is not within the years {YEARS[0]} to {YEARS[1]}"
 OUTCOME_REASON = "session_outcome is not success, failure or null"
 """Reasons never quote a value: it may be anyone's words."""
 
-_NEEDED = ("session_id", "step", "executor")
+NEEDED = ("session_id", "step", "executor")
 _NAMES = ("source", "session_id", "turn_id", "executor", "executor_version", "user_id")
 _TEXTS = ("requestor", "user_id", "scope", "question", "meta")
 _OUTSIDE = datetime(1, 1, 1, tzinfo=UTC)
@@ -78,17 +81,11 @@ _OUTSIDE = datetime(1, 1, 1, tzinfo=UTC)
 _PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def empty_turns() -> pl.DataFrame:
-    """A canonical frame without rows.
-
-    Example:
-        >>> empty_turns().columns[:4]
-        ['source', 'session_id', 'turn_id', 'step']
-    """
-    return pl.DataFrame(schema=TURNS_SCHEMA)
+class UnusedColumn(UserWarning):
+    """A column is not used, though its name is nearly that of one that is."""
 
 
-def check_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = None) -> pl.DataFrame:
+def check_turns(frame: Frame, *, source: str = "turns", tz: str | None = None) -> pl.DataFrame:
     """Turn a user's frame into a canonical one, or say in one line why it is none.
 
     Needed columns are ``session_id``, ``step`` and ``executor``. What else is missing is filled in: ``source`` with
@@ -97,7 +94,7 @@ def check_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = 
     that are not canonical are dropped, except hashed values and texts.
 
     Args:
-        frame: One row per step.
+        frame: One row per step; of Polars, pandas or Arrow. ``step`` may be floats that are whole, ``ok`` 0 and 1.
         source: The source's name, used where the frame has none.
         tz: Time zone of naive instants, for instance ``"UTC"``; without it naive instants are refused. An hour that
             its clocks repeat is the first one, an hour that they skip goes on from the time before.
@@ -108,12 +105,17 @@ def check_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = 
     Raises:
         InvalidInput: If a column is missing, has the wrong type, or holds a value that the frame may not hold.
 
+    Warns:
+        UnusedColumn: If a column is not used, and its name is nearly that of one that is.
+
     Example:
         >>> frame = pl.DataFrame({"session_id": ["s", "s"], "step": [0, 1], "executor": ["find", "buy"]})
         >>> check_turns(frame).select("source", "turn_id", "parallel_group").rows()
         [('turns', 's:0', 0), ('turns', 's:1', 1)]
     """
-    turns = as_turns(frame, source=source, tz=tz)
+    given = as_polars(frame, "turns")
+    warn_of_near_names(given.columns, "this frame")
+    turns = as_turns(given, source=source, tz=tz)
     reasons = turns.select(reason=_unusable()).to_series()
     bad = reasons.is_not_null().arg_true()
     if bad.len():
@@ -174,13 +176,7 @@ def as_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = Non
     Raises:
         InvalidInput: If a column is missing or has the wrong type.
     """
-    missing = [name for name in _NEEDED if name not in frame.columns]
-    if missing:
-        raise InvalidInput(
-            f"this is no frame of turns: column {missing[0]!r} is missing; it needs {', '.join(_NEEDED)} "
-            f"and has {', '.join(frame.columns) or 'no columns'}"
-        )
-    turns = frame.select(_column(frame, name, dtype, tz) for name, dtype in _wanted(frame).items())
+    turns = frame.select(canonical_columns(frame, tz))
     # Asked first, because nearly no log has one, and a new column of text is dear.
     empty = [name for name in _TEXTS if name in frame.columns and (turns[name] == "").any()]
     return turns.with_columns(
@@ -189,6 +185,38 @@ def as_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = Non
         pl.col("turn_id").fill_null(pl.format("{}:{}", "session_id", "step")),
         pl.col("parallel_group").fill_null(pl.col("step")),
     )
+
+
+def canonical_columns(frame: pl.DataFrame, tz: str | None) -> list[pl.Expr]:
+    """The columns of a canonical frame, made of those of this frame.
+
+    Raises:
+        InvalidInput: If a column is missing or has the wrong type.
+    """
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing:
+        raise InvalidInput(
+            f"this is no frame of turns: column {missing[0]!r} is missing; it needs {', '.join(NEEDED)} "
+            f"and has {', '.join(frame.columns) or 'no columns'}; nothing was read; rename yours (docs/formats.md)"
+        )
+    return [_column(frame, name, dtype, tz) for name, dtype in _wanted(frame).items()]
+
+
+def warn_of_near_names(columns: Sequence[str], where: str) -> None:
+    """Warn of columns that are not used, and whose name is nearly that of one that is and is not there."""
+    known = [*TURNS_SCHEMA, *VALUE_COLUMNS, *TEXT_COLUMNS]
+    absent = [name for name in known if name not in columns]
+    for name in columns:
+        near = get_close_matches(name, absent, n=1, cutoff=0.85)
+        if name not in known and near:
+            warnings.warn(
+                f"column {name!r} of {where} is not used; did you mean {near[0]!r}?", UnusedColumn, stacklevel=4
+            )
+
+
+def _all_whole(column: pl.Series) -> bool:
+    # Beyond 2^53 not every whole number is a float.
+    return bool(((column.round() == column) & (column.abs() < 2**53)).all())
 
 
 def _wanted(frame: pl.DataFrame) -> Mapping[str, pl.DataType | type[pl.DataType]]:
@@ -206,6 +234,11 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
         return pl.col(name).cast(dtype)
     if name == "ts":
         return _instants(have, tz)
+    if have.is_float() and dtype == pl.Int64 and _all_whole(frame[name]):
+        # A column of whole numbers that had a gap is one of floats in pandas.
+        return pl.col(name).cast(dtype)
+    if have.is_integer() and dtype == pl.Boolean and frame[name].is_between(0, 1).all():
+        return pl.col(name).cast(dtype)
     fits = (
         (dtype == pl.Int64 and have.is_integer())
         or (dtype == pl.String and isinstance(have, (pl.Categorical, pl.Enum)))
@@ -213,7 +246,9 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
         or (dtype in VALUE_COLUMNS.values() and have == pl.List(pl.Null))
     )
     if not fits:
-        raise InvalidInput(f"column {name!r} of a frame of turns must be {dtype}, not {have}; nothing was read")
+        raise InvalidInput(
+            f"column {name!r} of a frame of turns must be {dtype}, not {have}; nothing was read; cast it"
+        )
     if (
         have.is_integer()
         and dtype == pl.Int64
@@ -225,7 +260,10 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
 
 def _instants(have: pl.DataType, tz: str | None) -> pl.Expr:
     if not isinstance(have, pl.Datetime):
-        raise InvalidInput(f"column 'ts' of a frame of turns must be {UTC_INSTANT}, not {have}; nothing was read")
+        raise InvalidInput(
+            f"column 'ts' of a frame of turns must be {UTC_INSTANT}, not {have}; nothing was read; convert it, in "
+            'Polars with .str.to_datetime(time_zone="UTC"), in pandas with pd.to_datetime(..., utc=True)'
+        )
     if have.time_zone is None and tz is None:
         raise InvalidInput(
             "column 'ts' of a frame of turns has no time zone; give tz=, for instance tz='UTC', or convert it"

@@ -56,6 +56,16 @@ def read_memory_writes(
     Raises:
         InvalidInput: If a file's format holds no memory writes, or there is no such file, reader or time zone.
         CorruptLog: If a document is broken or not recognised.
+
+    Example:
+        >>> import json, tempfile
+        >>> from pathlib import Path
+        >>> import mnemokit as mk
+        >>> trial = [{"name": "kitchen", "memory": ["look first"], "is_success": False}]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "env_results_trial_0.json").write_text(json.dumps(trial))
+        ...     mk.read_memory_writes(folder, include_text=True).select("source", "type", "content").rows()
+        [('reflexion', 'reflection', 'look first')]
     """
     zone = None if tz is None else zone_of(tz)
     frames = [pl.DataFrame(schema=MEMORY_SCHEMA)]

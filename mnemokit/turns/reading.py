@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 
 from mnemokit.errors import CorruptLog, InvalidInput, UnknownFormat
+from mnemokit.given_frames import is_frame
 from mnemokit.turns.builder import Builder
 from mnemokit.turns.foreign import checked_batches, recognised
-from mnemokit.turns.frame import MAX_NAME_CHARS, as_turns, split_turns, zone_of
+from mnemokit.turns.frame import (
+    MAX_NAME_CHARS,
+    NEEDED,
+    canonical_columns,
+    split_turns,
+    warn_of_near_names,
+    zone_of,
+)
 from mnemokit.turns.protocol import VALUE_POLICIES, Reader, ReadOptions, TurnBatch
 from mnemokit.turns.readers import all_readers, is_own, reader_named
 from mnemokit.turns.readers.canonical import NAME
-from mnemokit.turns.sniff import is_empty, read_head
+from mnemokit.turns.sniff import Head, is_empty, read_head
 
 PathLike = str | Path
 
@@ -29,6 +40,18 @@ class RejectedRecords(UserWarning):
 
 class EmptyLog(UserWarning):
     """What was to be read has not a single record."""
+
+
+def commonest(reasons: Mapping[str, int], most: int = 3) -> str:
+    """The commonest reasons for which records could not be used, in words.
+
+    Example:
+        >>> commonest({"session_id is null": 2, "the line is no JSON": 40})
+        'the line is no JSON: 40; session_id is null: 2'
+    """
+    ranked = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+    others = [f"other reasons: {sum(n for _, n in ranked[most:])}"] if len(ranked) > most else []
+    return "; ".join([*(f"{reason}: {n}" for reason, n in ranked[:most]), *others])
 
 
 EMPTY = "the file is empty, it has no records"
@@ -69,10 +92,20 @@ def read_turns(
     Warns:
         RejectedRecords: If records could not be used; use `read_batches` to see them.
         EmptyLog: If there are only empty files.
+
+    Example:
+        >>> import tempfile
+        >>> import mnemokit as mk
+        >>> import polars as pl
+        >>> rows = pl.DataFrame({"session_id": ["s"], "step": [0], "executor": ["find"]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rows.write_ndjson(f"{folder}/a.jsonl")
+        ...     mk.read_turns(folder).select("source", "turn_id", "executor").rows()
+        [('turns', 's:0', 'find')]
     """
     frames: list[pl.DataFrame] = []
     empty: list[str] = []
-    rejects = 0
+    reasons: Counter[str] = Counter()
     for batch in read_batches(
         path_or_glob,
         source,
@@ -83,11 +116,12 @@ def read_turns(
         include_values=include_values,
     ):
         frames.append(batch.turns)
-        rejects += batch.rejects.height
+        reasons.update(batch.rejects["reason"])
         empty += [batch.file] if batch.why == EMPTY else []
-    if rejects:
+    if reasons:
         warnings.warn(
-            f"{rejects} records could not be used and are left out; mk.read_batches() gives them with reasons",
+            f"{reasons.total()} records could not be used and are left out ({commonest(reasons)}); mk.read_batches() "
+            "gives them all",
             RejectedRecords,
             stacklevel=2,
         )
@@ -114,8 +148,33 @@ def read_batches(
     file is recognised before the first one is read, so that an unknown one among many is met early. A file without a
     byte, or with blanks only, has no records: among others it is passed over, and the first batch's ``why`` names it.
 
+    Args:
+        path_or_glob: A file, a folder (read with everything below it), a glob, or several of them.
+        source: Name of the reader, or ``"auto"`` to decide by content.
+        tz: Time zone of naive instants, instead of the format's own rule.
+        label: What stands in the column ``source`` instead of the reader's name.
+        strict: Stop at the first record that cannot be used.
+        include_text: Add the columns ``arguments`` and ``result`` as text.
+        include_values: Add hashed values of arguments and results; None: as the reader's policy needs them.
+        batch_rows: Rows of a batch, roughly.
+
     Yields:
         Batches with turns, rejects, ignored, the reader's name, why it was taken and the file.
+
+    Raises:
+        CorruptLog: If a document is broken, or with ``strict`` at the first record that cannot be used.
+        UnknownFormat: If no reader recognises a file.
+        InvalidInput: If there is no such file, reader or time zone, or the label is no name.
+
+    Example:
+        >>> import tempfile
+        >>> import mnemokit as mk
+        >>> import polars as pl
+        >>> rows = pl.DataFrame({"session_id": ["s", None], "step": [0, 1], "executor": ["find", "buy"]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rows.write_ndjson(f"{folder}/a.jsonl")
+        ...     [(batch.turns.height, batch.rejects.height) for batch in mk.read_batches(folder)]
+        [(1, 1)]
     """
     _check_label(label)
     options = ReadOptions(
@@ -196,7 +255,8 @@ def frame_batches(
             their number in the whole frame, of the file ``frame``.
     """
     _check_label(label)
-    as_turns(frame.head(0), tz=tz)
+    canonical_columns(frame, tz)
+    warn_of_near_names(frame.columns, "this frame")
     return _frame_batches(frame, label, tz, batch_rows)
 
 
@@ -222,8 +282,20 @@ def choose(path: Path, source: str = "auto") -> tuple[Reader, str]:
             return reader, why
     raise UnknownFormat(
         f"{path}: no reader recognises this file (tried {', '.join(all_readers())}); nothing was read; "
-        "give source= if you know its format"
+        f"give source= if you know its format{_own_table(head)}"
     )
+
+
+def _own_table(head: Head) -> str:
+    """What to say of a file that looks like somebody's own table: the columns it needs, and those it has."""
+    if head.lines:
+        columns = list(head.lines[0])
+    elif head.path.suffix.lower() in (".csv", ".tsv"):
+        columns = [name for row in csv.reader(head.text.splitlines()[:1]) for name in row]
+    else:
+        return ""
+    has = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
+    return f"; a table of your own needs the columns {', '.join(NEEDED)}, and this has {has} (see docs/formats.md)"
 
 
 def find_files(path_or_glob: PathLike | Sequence[PathLike]) -> list[tuple[Path, Path]]:
@@ -232,27 +304,48 @@ def find_files(path_or_glob: PathLike | Sequence[PathLike]) -> list[tuple[Path, 
     Hidden files, and licence and readme files in folders, are left out.
 
     Raises:
-        InvalidInput: If there is no file.
+        InvalidInput: If one of them is no file, folder or glob, or there is nothing where it points.
     """
-    given = [path_or_glob] if isinstance(path_or_glob, (str, Path)) else list(path_or_glob)
+    given = _as_paths(path_or_glob)
     found: dict[Path, Path] = {}
     for item in given:
         path = Path(item).expanduser()
         if path.is_file():
-            found.setdefault(path, path.parent)
+            there = [(path, path.parent)]
         elif path.is_dir():
-            for file in sorted(path.rglob("*"), key=natural_order):
-                if file.is_file() and not _is_aside(file.relative_to(path)):
-                    found.setdefault(file, path)
+            files = [file for file in path.rglob("*") if file.is_file() and not _is_aside(file.relative_to(path))]
+            there = [(file, path) for file in sorted(files, key=natural_order)]
         else:
-            start = _fixed_part(str(path))
-            pattern = path.relative_to(start)
-            for match in sorted(start.glob(str(pattern)), key=natural_order):
-                if match.is_file():
-                    found.setdefault(match, start)
+            there = _matches(path)
+        if not there:
+            raise InvalidInput(f"there is no file at {item}; nothing was read; check the path")
+        for file, base in there:
+            found.setdefault(file, base)
     if not found:
-        raise InvalidInput(f"no file at {', '.join(str(item) for item in given) or 'an empty list'}; nothing was read")
+        raise InvalidInput("no file at an empty list of paths; nothing was read; give a file, a folder or a glob")
     return list(found.items())
+
+
+def _matches(pattern: Path) -> list[tuple[Path, Path]]:
+    """The files that a glob means; none if it is a plain path."""
+    if not glob.has_magic(str(pattern)):
+        return []
+    start = _fixed_part(str(pattern))
+    files = [file for file in start.glob(str(pattern.relative_to(start))) if file.is_file()]
+    return [(file, start) for file in sorted(files, key=natural_order)]
+
+
+def _as_paths(given: object) -> list[PathLike]:
+    items: list[object] = [given]
+    if not isinstance(given, (str, bytes, Mapping)) and not is_frame(given) and isinstance(given, Iterable):
+        items = list(cast("Iterable[object]", given))
+    wrong = [item for item in items if not isinstance(item, (str, Path))]
+    if wrong:
+        raise InvalidInput(
+            f"{type(wrong[0]).__name__} is no path to logs; nothing was read; give a file, a folder, a glob or several "
+            "of them, or a frame (Polars, pandas, Arrow) with a row per step"
+        )
+    return cast("list[PathLike]", items)
 
 
 def natural_order(path: PathLike) -> list[tuple[int, str]]:

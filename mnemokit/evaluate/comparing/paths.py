@@ -9,7 +9,7 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput
 from mnemokit.evaluate.comparing.groups import Groups
-from mnemokit.evaluate.comparing.resampling import ANY_DIFFERENCE, interval_of_draws
+from mnemokit.evaluate.comparing.resampling import ANY_DIFFERENCE, REPLICATES, interval_of_draws
 from mnemokit.evaluate.intervals import SEED, Ratio, draws
 from mnemokit.evaluate.table import note_on
 
@@ -65,7 +65,9 @@ def paths(groups: Groups, *, within: Sequence[str] | None = None) -> pl.DataFram
     )  # fmt: skip
 
 
-def partings(pairs: pl.DataFrame, *, rng: np.random.Generator | None = None, replicates: int = 1000) -> pl.DataFrame:
+def partings(
+    pairs: pl.DataFrame, *, rng: np.random.Generator | None = None, replicates: int = REPLICATES
+) -> pl.DataFrame:
     """Add up `paths`: at which choice do pairs part most, and what did taking b's way earn?
 
     Args:

@@ -9,7 +9,7 @@ import polars as pl
 
 from mnemokit.errors import InvalidInput, NotEnoughData
 from mnemokit.evaluate.comparing.groups import two_groups
-from mnemokit.evaluate.comparing.resampling import ANY_DIFFERENCE, interval_of_draws
+from mnemokit.evaluate.comparing.resampling import ANY_DIFFERENCE, REPLICATES, interval_of_draws
 from mnemokit.evaluate.intervals import SEED, Ratio, draws
 from mnemokit.evaluate.metrics import Floats
 from mnemokit.evaluate.table import note_on
@@ -45,7 +45,7 @@ def nth_write(
     by: str = "scope",
     groups: Sequence[str] | None = None,
     rng: np.random.Generator | None = None,
-    replicates: int = 1000,
+    replicates: int = REPLICATES,
 ) -> pl.DataFrame:
     """Trial by trial: do those who wrote a note succeed more often than those who merely tried again?
 
