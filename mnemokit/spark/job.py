@@ -132,7 +132,7 @@ def _rows_of_the_log(spark: SparkSession, log: list[str], plan: Plan) -> tuple[D
     raw = read.parquet(*log)
     wanted = _columns_with_values(raw, turns_schema(plan.policy))
     # Whatever is wrong with the columns is said before any work is done.
-    empty = as_turns(frame_of(cast("object", raw.select(wanted).limit(0).toArrow())), tz=plan.tz)
+    empty = as_turns(frame_of(cast("object", raw.select(wanted).limit(0).toArrow())), tz=plan.tz, by_value=False)
     derive_passings(empty, plan.policy)
     heights = raw.groupBy(sf.col("_metadata.file_path").alias("file")).count().collect()
     first = 0

@@ -170,13 +170,22 @@ def split_turns(
     return turns.filter(~bad), rejects
 
 
-def as_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = None) -> pl.DataFrame:
+def as_turns(
+    frame: pl.DataFrame, *, source: str = "turns", tz: str | None = None, by_value: bool = True
+) -> pl.DataFrame:
     """The columns of a canonical frame, filled in as `check_turns` says, with the values unchecked.
+
+    Args:
+        frame: One row per step.
+        source: The source's name, used where the frame has none.
+        tz: Time zone of naive instants.
+        by_value: Take another type of number whose values all fit (whole floats, 0 and 1 for a flag); a frame that is
+            only a part of the rows cannot tell.
 
     Raises:
         InvalidInput: If a column is missing or has the wrong type.
     """
-    turns = frame.select(canonical_columns(frame, tz))
+    turns = frame.select(canonical_columns(frame, tz, by_value=by_value))
     # Asked first, because nearly no log has one, and a new column of text is dear.
     empty = [name for name in _TEXTS if name in frame.columns and (turns[name] == "").any()]
     return turns.with_columns(
@@ -187,7 +196,7 @@ def as_turns(frame: pl.DataFrame, *, source: str = "turns", tz: str | None = Non
     )
 
 
-def canonical_columns(frame: pl.DataFrame, tz: str | None) -> list[pl.Expr]:
+def canonical_columns(frame: pl.DataFrame, tz: str | None, *, by_value: bool = True) -> list[pl.Expr]:
     """The columns of a canonical frame, made of those of this frame.
 
     Raises:
@@ -199,7 +208,7 @@ def canonical_columns(frame: pl.DataFrame, tz: str | None) -> list[pl.Expr]:
             f"this is no frame of turns: column {missing[0]!r} is missing; it needs {', '.join(NEEDED)} "
             f"and has {', '.join(frame.columns) or 'no columns'}; nothing was read; rename yours (docs/formats.md)"
         )
-    return [_column(frame, name, dtype, tz) for name, dtype in _wanted(frame).items()]
+    return [_column(frame, name, dtype, tz, by_value=by_value) for name, dtype in _wanted(frame).items()]
 
 
 def warn_of_near_names(columns: Sequence[str], where: str) -> None:
@@ -224,7 +233,9 @@ def _wanted(frame: pl.DataFrame) -> Mapping[str, pl.DataType | type[pl.DataType]
     return TURNS_SCHEMA | extra
 
 
-def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType], tz: str | None) -> pl.Expr:
+def _column(
+    frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType], tz: str | None, *, by_value: bool
+) -> pl.Expr:
     if name not in frame.columns:
         return pl.lit(None, dtype=dtype).alias(name)
     have = frame.schema[name]
@@ -234,10 +245,10 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
         return pl.col(name).cast(dtype)
     if name == "ts":
         return _instants(have, tz)
-    if have.is_float() and dtype == pl.Int64 and _all_whole(frame[name]):
+    if by_value and have.is_float() and dtype == pl.Int64 and _all_whole(frame[name]):
         # A column of whole numbers that had a gap is one of floats in pandas.
         return pl.col(name).cast(dtype)
-    if have.is_integer() and dtype == pl.Boolean and frame[name].is_between(0, 1).all():
+    if by_value and have.is_integer() and dtype == pl.Boolean and frame[name].is_between(0, 1).all():
         return pl.col(name).cast(dtype)
     fits = (
         (dtype == pl.Int64 and have.is_integer())
