@@ -23,8 +23,7 @@ def main() -> None:
         one = best_of(lambda: mem.reasonlets.lineage(deepest), 10)
         get = best_of(lambda: mem.reasonlets.get(deepest), 10)
         explain = best_of(lambda: mem.reasonlets.explain(deepest), 10)
-        with mem._store.read() as con:
-            con.execute("UPDATE reasonlets SET subject = 'gone' WHERE seq % 1000 = 7")
+        mem._store.write(lambda con: con.execute("UPDATE reasonlets SET subject = 'gone' WHERE seq % 1000 = 7"))
         receipt, erasing = timed(lambda: mem.reasonlets.erase_subject("gone"))
         emit(
             "reasonlets_lineage",

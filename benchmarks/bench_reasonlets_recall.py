@@ -1,6 +1,6 @@
 """Recall over 100,000 questions and a million runs: milliseconds a query, and hit@10 beside a plain BM25 library.
 
-    .venv/bin/python benchmarks/bench_reasonlets_recall.py [QUESTIONS] [RUNS]
+    .venv/bin/python benchmarks/bench_reasonlets_recall.py [QUESTIONS] [RUNS] [QUERIES]
 
 A query is a question of the set with some words lost, two foreign words added and the order gone; a hit is that
 question among the first ten. The library (bm25s) gets the same terms, k1 and b. With weight 0 both rank by similarity
@@ -28,7 +28,6 @@ from mnemokit.reasonlets.tokens import tokens
 from mnemokit.store import fetch, lend
 
 VOCABULARY = 30_000
-QUERIES = 200
 
 
 def made_questions(n: int, rng: np.random.Generator) -> list[list[str]]:
@@ -41,10 +40,10 @@ def made_questions(n: int, rng: np.random.Generator) -> list[list[str]]:
     return [list(row[:length]) for row, length in zip(drawn, rng.integers(5, 16, n), strict=True)]
 
 
-def made_queries(questions: list[list[str]], rng: np.random.Generator) -> list[tuple[int, str]]:
+def made_queries(questions: list[list[str]], n: int, rng: np.random.Generator) -> list[tuple[int, str]]:
     """(number of the question meant, query)."""
     made = []
-    for meant in rng.integers(0, len(questions), QUERIES):
+    for meant in rng.integers(0, len(questions), n):
         words = questions[meant]
         kept = [word for word in words if rng.random() < 0.6] or words[:1]
         foreign = questions[rng.integers(0, len(questions))][:2]
@@ -111,10 +110,10 @@ def library_hits(questions: list[list[str]], queries: list[tuple[int, str]]) -> 
 
 
 def main() -> None:
-    size, many = (int(given) for given in (sys.argv[1:] or ["100000", "1000000"]))
+    size, many, asked = (int(given) for given in (sys.argv[1:] or ["100000", "1000000", "200"]))
     rng = np.random.default_rng(1)
     questions = made_questions(size, rng)
-    queries = made_queries(questions, rng)
+    queries = made_queries(questions, asked, rng)
     library, library_indexing, library_ms = library_hits(questions, queries)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.duckdb"
