@@ -128,3 +128,16 @@ def test_many_nights_are_summed_and_the_title_says_by_what():
     spec = chart.to_dict()
     below = spec["datasets"][spec["vconcat"][1]["data"]["name"]]
     assert sum(row["edges"] for row in below) == 2_000
+
+
+@pytest.mark.parametrize(("demoted", "ticks"), [(1, [0, 1]), (3, [0, 1, 2, 3]), (40, None)])
+def test_an_axis_of_few_edges_has_no_tick_between_whole_numbers(demoted: int, ticks: list[int] | None) -> None:
+    panel = charts.ager_nights(made.ager_runs(5, demoted=demoted)).to_dict()["vconcat"][1]
+    assert panel["encoding"]["y"]["axis"].get("values") == ticks
+
+
+def test_paths_that_are_left_out_name_each_end_once() -> None:
+    walk = made.walk(*[(["find", "look", "buy" if n % 3 else "pay"], 0.9 - n / 100) for n in range(9)])
+    assert "left out, the weaker ones, which end at: buy, pay, buy and 5 more" in subtitle(
+        charts.walk_paths(walk, top=1)
+    )

@@ -64,7 +64,6 @@ def ager_nights(source: Frame | HasFrames) -> Drawing:
         .filter(pl.col("edges") > 0)
     )
     x = utc_axis("ts_ager", "run of the ager, UTC")
-    whole = alt.Axis(format=",d", tickMinStep=1)
     names = list(kinds.values())
     scale, seen = from_categories(names), [name for name in names if name in changes["kind"].unique().to_list()]
     above = (
@@ -72,7 +71,7 @@ def ager_nights(source: Frame | HasFrames) -> Drawing:
         .mark_area(line=True, point=ticks.height <= MOST_POINTS, opacity=0.25, interpolate="step-after")
         .encode(
             x=x,
-            y=alt.Y("decayed:Q", title="edges decayed per run", axis=whole),
+            y=alt.Y("decayed:Q", title="edges decayed per run", axis=_whole(ticks["decayed"])),
             tooltip=[
                 alt.Tooltip("when:N", title="ager"),
                 alt.Tooltip("decayed:Q", title="edges decayed per run", format=",.1f"),
@@ -85,7 +84,7 @@ def ager_nights(source: Frame | HasFrames) -> Drawing:
         .mark_point(filled=True, size=55, opacity=0.85)
         .encode(
             x=x,
-            y=alt.Y("edges:Q", title="edges changed", axis=whole),
+            y=alt.Y("edges:Q", title="edges changed", axis=_whole(changes["edges"])),
             color=alt.Color("kind:N", title=None, scale=scale, legend=alt.Legend(values=seen)),
             shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=names), legend=alt.Legend(values=seen)),
             tooltip=[
@@ -127,3 +126,9 @@ def _ticks(runs: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         if summed.height <= MOST_TICKS:
             return summed, name
     return summed, "year"
+
+
+def _whole(counts: pl.Series) -> alt.Axis:
+    """An axis of whole numbers: Vega would set ticks between them where the highest is small."""
+    highest = int(max([0, *counts.drop_nulls().to_list()]))
+    return alt.Axis(format=",d", tickMinStep=1, values=list(range(highest + 1)) if highest < 5 else alt.Undefined)

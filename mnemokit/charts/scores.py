@@ -102,7 +102,7 @@ def calibration(curve: Frame) -> Drawing:
     return alt.layer(*layers).properties(
         title=question(
             title,
-            "On the dashed line it did; above it the memory was too timid, below it too sure."
+            "On the dashed line it did; what is above it came true more often than said, what is below it less often."
             + (" Bars: 95 % intervals." if intervals else ""),
             left_out("models", min(len(models), _CURVES), models[_CURVES:], "the later ones"),
         ),

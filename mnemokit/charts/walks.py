@@ -95,7 +95,9 @@ def walk_paths(walk: Frame, *, top: int = 20) -> Drawing:
     )
     names = base.mark_text(align="left", dx=8, dy=-7, fontSize=10).encode(x=x, text="name:N")
     truncated = bool(walk["truncated"].any())
-    missing = order.slice(top)["executors"].list.last().to_list()
+    ends = order.slice(top)["executors"].list.last()
+    # Each end is named once; how many paths there are is counted all the same.
+    missing = [*ends.unique(maintain_order=True), *ends.filter(~ends.is_first_distinct())]
     return alt.layer(lines, dots, names).properties(
         title=question(
             f"Which paths lead on from {start}, and how strong are they?",
