@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from typer.exceptions import TyperException
 import mnemokit as mk
 from mnemokit import terminal
 from mnemokit.errors import InvalidInput, MnemokitError, NotFound
-from mnemokit.turns.reading import find_files
+from mnemokit.turns.reading import RejectedRecords, find_files
 
 app = typer.Typer(
     name="mnemokit",
@@ -69,7 +70,8 @@ def replay(
 ) -> None:
     """Turn logged turns into memory, exactly once: doing it twice changes nothing."""
     find_files(list(logs))  # before a memory is made for nothing
-    with mk.open(memory, memory_limit=memory_limit) as mem:
+    with mk.open(memory, memory_limit=memory_limit) as mem, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RejectedRecords)  # the account says so
         report = mem.replay(
             list(logs),
             source=source,

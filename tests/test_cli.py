@@ -79,6 +79,29 @@ def test_replay_takes_policies_and_a_memory_limit(tmp_path: Path, capsys: pytest
     assert "use one of same_question, recall, none" in err
 
 
+def test_replay_says_why_records_were_rejected_and_that_arguments_are_swapped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, memory = tmp_path / "log.csv", tmp_path / "m.duckdb"
+    log.write_text("session_id,step,executor,ts\na,0,find,2025-03-01T10:00:00\n", encoding="utf-8")
+    code, out, err = run(capsys, "replay", memory, log)
+    assert (code, err) == (0, "")
+    assert "Rejected: ts has no time zone (give tz=): 1 (table rejects)." in out
+    code, _, err = run(capsys, "replay", log, memory)
+    assert code == 2
+    assert "log.csv is not a DuckDB file; it was left as it is" in err
+    code, _, err = run(capsys, "replay", tmp_path / "new.duckdb", tmp_path / "nope.csv")
+    assert code == 2
+    assert "there is no file at" in err
+    assert not (tmp_path / "new.duckdb").exists()
+
+
+def test_the_module_is_the_command_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "mnemokit", "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "replay" in done.stdout
+
+
 def test_replay_prints_the_account_and_again_the_duplicates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mk.datasets.tau2().head(200).write_parquet(tmp_path / "turns.parquet")
     code, out, _ = run(capsys, "replay", tmp_path / "m.duckdb", tmp_path / "turns.parquet", "--label", "tau2")
