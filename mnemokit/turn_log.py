@@ -111,7 +111,8 @@ class TurnLog:
             meta: What else to keep, as JSON.
 
         Raises:
-            InvalidInput: If a value cannot be a turn's, which is if a replay would reject it; nothing was written.
+            InvalidInput: If a value cannot be a turn's: if a replay would reject it, or if it is a negative step; nothing was
+                written.
 
         Example:
             >>> import tempfile

@@ -173,3 +173,20 @@ def test_what_is_no_instant_with_a_time_zone_is_refused_by_every_read(at: str) -
         for table in mem.tables()["table"].unique():
             with pytest.raises(mk.InvalidInput, match=r"at="):
                 mem.frame(table, at=at)
+
+
+def test_what_is_looked_for_must_be_a_text_or_a_number() -> None:
+    with mk.open() as mem:
+        mem.mnests.record_passing("find", "1", "buy", "1", at="2025-03-01T00:00:00Z")
+        for ask in (
+            lambda: mem.mnests.by_tag(3),
+            lambda: mem.mnests.find(3, "1", "buy", "1"),
+            lambda: mem.mnests.find("find", "1", "buy", 1),
+            lambda: mem.mnests.recurring_protos(min_uses="a"),
+            lambda: mem.changes.timeline(3),
+            lambda: mem.changes.blame(None),
+            lambda: mem.changes.contributors(3),
+            lambda: mem.changes.impact(3),
+        ):
+            with pytest.raises(mk.InvalidInput, match="must be a"):
+                ask()

@@ -28,6 +28,7 @@ from mnemokit.changes.sessions import Session
 from mnemokit.changes.states import Step, no_observer
 from mnemokit.changes.write_imports import ImportReport, import_writes
 from mnemokit.instants import Instant, as_utc, at_or_now
+from mnemokit.reasonlets.keys import checked_id
 from mnemokit.records import Verdict
 from mnemokit.store import Connection, Store, fetch, query
 
@@ -245,7 +246,7 @@ class Changes:
             [('write', 'created', 'tool:memory_add'), ('write', 'changed', 'tool:memory_update')]
         """
         with self._store.read() as con:
-            return change_questions.timeline(con, trace_id)
+            return change_questions.timeline(con, checked_id(trace_id, "trace_id"))
 
     def blame(self, trace_id: str) -> pl.DataFrame:
         """For each field of a live trace, the write that gave it its value.
@@ -266,7 +267,7 @@ class Changes:
             [('content', 'likes coffee', 'tool:memory_update'), ('type', 'semantic', 'tool:memory_add')]
         """
         with self._store.read() as con:
-            return change_questions.blame(con, trace_id)
+            return change_questions.blame(con, checked_id(trace_id, "trace_id"))
 
     def contributors(self, session_id: str) -> pl.DataFrame:
         """The people noted in a session.
@@ -287,7 +288,7 @@ class Changes:
             [('anna', 'learner', 1), ('ben', 'visitor', 1)]
         """
         with self._store.read() as con:
-            return change_questions.contributors(con, session_id)
+            return change_questions.contributors(con, checked_id(session_id, "session_id"))
 
     def impact(self, change_id: str) -> pl.DataFrame:
         """What a revert of a write would take along.
@@ -313,7 +314,7 @@ class Changes:
             [('later_write', 1)]
         """
         with self._store.read() as con:
-            return change_questions.impact(con, change_id)
+            return change_questions.impact(con, checked_id(change_id, "change_id"))
 
     def audit(self) -> ChangeAudit:
         """What is to be looked at: open writes, writes that differ from their plan, anything left of the forgotten.

@@ -35,6 +35,17 @@ def checked_name(value: object, what: str) -> str:
     return value
 
 
+def asked_text(value: object, what: str) -> str:
+    """A text that is looked for; whether there is one is asked later.
+
+    Raises:
+        InvalidInput: If it is no text.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a text, not {type(value).__name__}; nothing was read")
+    return value
+
+
 def checked_count(value: object, what: str) -> None:
     """Refuse what is no number of rows.
 

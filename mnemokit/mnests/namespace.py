@@ -19,7 +19,15 @@ from mnemokit.instants import Instant, as_utc, at_or_now
 from mnemokit.mnests import calls, metnos
 from mnemokit.mnests.bulk import ingest, withdraw, withdraw_passings
 from mnemokit.mnests.metnos import MetnosReport
-from mnemokit.mnests.names import Signature, checked_count, checked_name, checked_rate, checked_signature, checked_tags
+from mnemokit.mnests.names import (
+    Signature,
+    asked_text,
+    checked_count,
+    checked_name,
+    checked_rate,
+    checked_signature,
+    checked_tags,
+)
 from mnemokit.mnests.reads import (
     MNEST_EVENTS,
     ExecutorSummary,
@@ -33,6 +41,7 @@ from mnemokit.mnests.reads import (
 )
 from mnemokit.mnests.views import MnestViews
 from mnemokit.mnests.walk import checked_states
+from mnemokit.reasonlets.keys import checked_number
 from mnemokit.records import AgerStats, MnestState
 from mnemokit.store import Connection, fetch, query
 
@@ -322,7 +331,8 @@ class Mnests(MnestViews):
             The id; None if there is no such record.
 
         Raises:
-            InvalidInput: If there is no such state, or ``at`` is no instant with a time zone.
+            InvalidInput: If a name or version is no text, there is no such state, or ``at`` is no instant with a time
+                zone.
 
         Example:
             >>> import mnemokit as mk
@@ -332,6 +342,10 @@ class Mnests(MnestViews):
             (True, None)
         """
         checked_states([str(state)])
+        for name, value in (("src", src), ("src_version", src_version), ("dst", dst)):
+            asked_text(value, name)
+        if dst_version is not None:
+            asked_text(dst_version, "dst_version")
         found = self._records(at, src).filter(
             (pl.col("src_executor") == src)
             & (pl.col("src_version") == src_version)
@@ -475,7 +489,7 @@ class Mnests(MnestViews):
             The columns of ``mem.frame("mnests")``; empty if no record has the tag.
 
         Raises:
-            InvalidInput: If ``at`` is no instant, or has no time zone.
+            InvalidInput: If the tag is no text, or ``at`` is no instant, or has no time zone.
 
         Example:
             >>> import mnemokit as mk
@@ -484,7 +498,7 @@ class Mnests(MnestViews):
             ...     mem.mnests.by_tag("shop")["dst_executor"].to_list(), mem.mnests.by_tag("travel").height
             (['buy'], 0)
         """
-        return _heaviest(self._records(at).filter(pl.col("tags").list.contains(tag)))
+        return _heaviest(self._records(at).filter(pl.col("tags").list.contains(asked_text(tag, "tag"))))
 
     def decaying(self, at: Instant | None = None) -> pl.DataFrame:
         """Records that an ager demoted (or a call to ``transition_state``), heaviest first.
@@ -533,8 +547,9 @@ class Mnests(MnestViews):
             [('buy', 3)]
         """
         params = self._store.edge_params
-        uses = params.recurring_uses if min_uses is None else min_uses
-        weight = floor_of(params.recurring_weight if min_weight is None else min_weight, params)
+        uses = params.recurring_uses if min_uses is None else checked_number(min_uses, "min_uses")
+        least = params.recurring_weight if min_weight is None else checked_number(min_weight, "min_weight")
+        weight = floor_of(least, params)
         wanted = (pl.col("state") == MnestState.PROTO.value) & (pl.col("uses") >= uses)
         return _heaviest(self._records(at).filter(wanted & (pl.col("weight_at") >= weight)))
 
