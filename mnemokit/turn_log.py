@@ -111,8 +111,8 @@ class TurnLog:
             meta: What else to keep, as JSON.
 
         Raises:
-            InvalidInput: If a value cannot be a turn's: if a replay would reject it, or if it is a negative step; nothing was
-                written.
+            InvalidInput: If a value cannot be a turn's: if a replay would reject it, or a step is negative; nothing
+                was written.
 
         Example:
             >>> import tempfile
