@@ -190,3 +190,25 @@ def test_what_is_looked_for_must_be_a_text_or_a_number() -> None:
         ):
             with pytest.raises(mk.InvalidInput, match="must be a"):
                 ask()
+
+
+def test_edges_passings_and_comparisons_take_frames_of_pandas() -> None:
+    with mk.open() as mem:
+        mem.replay(in_polars(), label="mine")
+        mnests = mem.frame("mnests")
+    passings = mk.derive_passings(in_polars())
+    now = "2025-06-01T00:00:00Z"
+    for given in (mnests.to_arrow(), mnests.lazy()):
+        assert_frame_equal(mk.age(given, now=now).mnests, mk.age(mnests, now=now).mnests)
+        assert_frame_equal(mk.decay(given, at=now), mk.decay(mnests, at=now))
+    in_one = mnests.drop("tags").to_pandas()
+    assert mk.age(in_one, now=now).stats == mk.age(mnests, now=now).stats
+    assert_frame_equal(
+        mk.fold_passings(passings.to_arrow()).mnests, mk.fold_passings(passings).mnests, check_exact=False
+    )
+    versions = in_polars().with_columns(executor_version=pl.Series(["1", "1", "2", "2"]))
+    compared = mk.evaluate.compare_turns(mk.check_turns(versions).to_arrow())
+    assert (compared.groups.a, compared.groups.b) == ("1", "2")
+    for call in (lambda: mk.age([], now=now), lambda: mk.decay({}, at=now), lambda: mk.fold_passings(None)):
+        with pytest.raises(mk.InvalidInput, match=r"must be a frame \(Polars, pandas or Arrow\)"):
+            call()

@@ -13,6 +13,7 @@ from mnemokit.fold.edge_keys import KEYS, number_keys, pair_numbers
 from mnemokit.fold.edge_weights import floor_of, fraction_left, weight_at
 from mnemokit.fold.edges import fold_edges
 from mnemokit.fold.frames import DERIVED, FACTS, INSTANT, RECORDS
+from mnemokit.given_frames import Frame, as_polars
 from mnemokit.instants import DAY_US, Instant, as_utc, to_us
 from mnemokit.records import AgerStats, EdgeParams, MnestState
 
@@ -35,7 +36,7 @@ class AgeResult:
     stats: AgerStats
 
 
-def age(mnests: pl.DataFrame, *, now: Instant, params: EdgeParams | None = None) -> AgeResult:
+def age(mnests: Frame, *, now: Instant, params: EdgeParams | None = None) -> AgeResult:
     """Age a frame of mnests: decay, then demote (and merge), then purge.
 
     Args:
@@ -62,6 +63,7 @@ def age(mnests: pl.DataFrame, *, now: Instant, params: EdgeParams | None = None)
         ('decaying', 1)
     """
     moment = as_utc(now, "now")
+    mnests = as_polars(mnests, "mnests", "nothing was aged")
     params = params or EdgeParams()
     missing = [name for name in NEEDED if name not in mnests.columns]
     if missing:

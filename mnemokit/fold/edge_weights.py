@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from mnemokit.errors import InvalidInput
+from mnemokit.given_frames import Frame, as_polars
 from mnemokit.instants import DAY_US, Instant, as_utc
 from mnemokit.records import EdgeParams, MnestState
 
@@ -83,7 +84,7 @@ def weight_at(at: datetime | None) -> pl.Expr:
     return pl.when(pl.col("untimed")).then(pl.col("weight")).otherwise(faded).alias("weight_at")
 
 
-def decay(mnests: pl.DataFrame, *, at: Instant) -> pl.DataFrame:
+def decay(mnests: Frame, *, at: Instant) -> pl.DataFrame:
     """Say what each weight has faded to by an instant, with no ager needed.
 
     Args:
@@ -103,10 +104,10 @@ def decay(mnests: pl.DataFrame, *, at: Instant) -> pl.DataFrame:
         >>> round(decay(frame, at="2025-08-11T00:00:00+00:00")["weight_at"].item(), 4)
         0.2506
     """
-    moment = as_utc(at)
-    missing = [name for name in ("weight", "ts_last", "decay_lambda") if name not in mnests.columns]
+    moment, given = as_utc(at), as_polars(mnests, "mnests", "nothing was changed")
+    missing = [name for name in ("weight", "ts_last", "decay_lambda") if name not in given.columns]
     if missing:
-        raise InvalidInput(f"a frame of mnests needs {', '.join(missing)}; it has {', '.join(mnests.columns)}")
-    if "untimed" in mnests.columns:
-        return mnests.with_columns(weight_at(moment))
-    return mnests.with_columns(untimed=pl.lit(False)).with_columns(weight_at(moment)).drop("untimed")
+        raise InvalidInput(f"a frame of mnests needs {', '.join(missing)}; it has {', '.join(given.columns)}")
+    if "untimed" in given.columns:
+        return given.with_columns(weight_at(moment))
+    return given.with_columns(untimed=pl.lit(False)).with_columns(weight_at(moment)).drop("untimed")

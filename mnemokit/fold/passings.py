@@ -17,6 +17,7 @@ from mnemokit.fold.edges import fold_edges
 from mnemokit.fold.frames import EDGES, INSTANT, Folded, Schema
 from mnemokit.fold.kernel import Ints
 from mnemokit.frames import conform, schema_of
+from mnemokit.given_frames import Frame, as_polars
 from mnemokit.instants import EPOCH, Instant, as_utc, to_us
 from mnemokit.records import EdgeParams, MnestState
 from mnemokit.replay.ticks import Bounds, daily_ticks
@@ -58,9 +59,7 @@ class FoldResult:
     ager_runs: pl.DataFrame
 
 
-def fold_passings(
-    passings: pl.DataFrame | pl.LazyFrame, ager: Ager = None, params: EdgeParams | None = None
-) -> FoldResult:
+def fold_passings(passings: Frame, ager: Ager = None, params: EdgeParams | None = None) -> FoldResult:
     """Fold passings into weighted edges, with the nightly ager inside.
 
     Args:
@@ -101,8 +100,9 @@ def fold_passings(
     return FoldResult(_mnests(folded, keys, ids), _events(folded, keys, ids), folded.nights)
 
 
-def _read(passings: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+def _read(given: Frame) -> pl.DataFrame:
     """The columns that a fold uses, checked."""
+    passings = given if isinstance(given, pl.LazyFrame) else as_polars(given, "passings", "nothing was folded")
     lazy = passings.lazy()
     there = lazy.collect_schema()
     missing = [name for name in (*KEYS, "ts") if name not in there]

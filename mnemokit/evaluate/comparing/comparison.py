@@ -14,6 +14,7 @@ from mnemokit.evaluate.comparing.edges import MOST_EDGES
 from mnemokit.evaluate.comparing.groups import Groups, OneGroup, split_sessions
 from mnemokit.evaluate.comparing.resampling import REPLICATES
 from mnemokit.evaluate.reading import turns_of
+from mnemokit.given_frames import Frame, as_polars
 from mnemokit.memory import Memory
 from mnemokit.records import EdgeParams
 
@@ -374,7 +375,7 @@ def compare(mem: Memory, by: str = "executor_version", groups: Sequence[str] | N
 
 
 def compare_turns(
-    turns: pl.DataFrame,
+    turns: Frame,
     by: str = "executor_version",
     groups: Sequence[str] | None = None,
     *,
@@ -406,4 +407,5 @@ def compare_turns(
         >>> both.groups.a, both.groups.b, both.groups.sessions.height
         ('1', '2', 2)
     """
-    return Comparison(split_sessions(turns, by, groups), turns, edge_params)
+    given = as_polars(turns, "turns", "nothing was compared")
+    return Comparison(split_sessions(given, by, groups), given, edge_params)
