@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Protocol, TypeGuard
 
 import polars as pl
 
@@ -20,18 +20,20 @@ class ArrowTable(Protocol):
 Frame = pl.DataFrame | pl.LazyFrame | ArrowTable
 
 
-def is_frame(given: object) -> bool:
+def is_frame(given: object) -> TypeGuard[Frame]:
     """Is this a table of rows and columns that `as_polars` takes?"""
-    return isinstance(given, (pl.DataFrame, pl.LazyFrame)) or (
-        # A column of Polars or Arrow can be a stream too; a frame has columns.
-        hasattr(given, "columns") and (hasattr(given, "__arrow_c_stream__") or hasattr(given, "__dataframe__"))
-    )
+    return isinstance(given, (pl.DataFrame, pl.LazyFrame)) or _is_arrow_table(given)
+
+
+def _is_arrow_table(given: object) -> TypeGuard[ArrowTable]:
+    # A column of Polars or Arrow can be a stream too; a frame has columns.
+    return hasattr(given, "columns") and hasattr(given, "__arrow_c_stream__")
 
 
 def as_polars(given: object, name: str, untouched: str = "nothing was read") -> pl.DataFrame:
     """The rows of a frame of Polars (lazy ones are collected), pandas, Arrow or DuckDB.
 
-    A pandas index is left out, and its NaN are nulls.
+    The NaN of pandas are nulls, and its index is left out.
 
     Args:
         given: What a caller gave.
@@ -39,7 +41,7 @@ def as_polars(given: object, name: str, untouched: str = "nothing was read") -> 
         untouched: What was left as it is, for the error.
 
     Raises:
-        InvalidInput: If it is no frame.
+        InvalidInput: If it is no frame, or a column of it holds values of no one type.
 
     Example:
         >>> as_polars(pl.LazyFrame({"step": [0, 1]}), "turns").height
@@ -53,12 +55,12 @@ def as_polars(given: object, name: str, untouched: str = "nothing was read") -> 
         return given
     if isinstance(given, pl.LazyFrame):
         return given.collect()
-    if not is_frame(given):
+    if not _is_arrow_table(given):
         raise InvalidInput(
             f"{name} must be a frame (Polars, pandas or Arrow), not {type(given).__name__}; {untouched}; "
             "make one with pl.DataFrame"
         )
-    if type(given).__module__.partition(".")[0] == "pandas":
-        # Its own reader knows what pandas means by NaN, and which column is the index.
-        return cast("pl.DataFrame", pl.from_pandas(given))  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return pl.DataFrame(given)  # pyright: ignore[reportArgumentType]
+    try:
+        return pl.DataFrame(given)
+    except (TypeError, ValueError) as error:  # a column of pandas may hold anything
+        raise InvalidInput(f"{name} cannot be read as a table: {str(error).splitlines()[0]}; {untouched}") from error

@@ -212,3 +212,14 @@ def test_edges_passings_and_comparisons_take_frames_of_pandas() -> None:
     for call in (lambda: mk.age([], now=now), lambda: mk.decay({}, at=now), lambda: mk.fold_passings(None)):
         with pytest.raises(mk.InvalidInput, match=r"must be a frame \(Polars, pandas or Arrow\)"):
             call()
+
+
+def test_the_index_of_pandas_is_left_out_and_its_nan_are_nulls() -> None:
+    frame = pd.DataFrame({"n": [1.0, None]}, index=["a", "b"])
+    assert as_polars(frame, "runs").to_dict(as_series=False) == {"n": [1.0, None]}
+    assert as_polars(frame.rename_axis("reasonlet_id"), "runs").columns == ["n"]
+
+
+def test_a_column_of_no_one_type_is_refused_in_one_line() -> None:
+    with pytest.raises(mk.InvalidInput, match=r"runs cannot be read as a table: .*; nothing was read"):
+        as_polars(pd.DataFrame({"x": [1, "a", {}]}), "runs")
